@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * backend.h - the coarse operations that every backend gives; recon/ is written against these alone.
+ *
+ * Every operation takes the caller's fx_math (backend, queue, error slot), works on arrays that live
+ * where the backend works, and returns an fx_status after explaining a failure in the error slot.
+ * Results do not depend on the number of threads: sums are taken in a fixed order.
+ * A backend that cannot do an operation leaves its entry NULL; fx_math_need refuses it at `open`.
+ */
+#ifndef FORNIX_BACKEND_H
+#define FORNIX_BACKEND_H
+
+#include <fornix/array.h>
+#include <fornix/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct fx_backend fx_backend;
+
+/** One user's handle on a backend: a queue (stream) of its own and the slot where failures are explained. */
+typedef struct fx_math {
+	const fx_backend *ops;
+	void *queue;   /**< the backend's own */
+	int device;
+	int n_threads; /**< host threads that one operation may use */
+	fx_error *err; /**< never NULL */
+} fx_math;
+
+/**
+ * The oversampled grid of a NUFFT (axes of 1 stay 1 and are not spread over).
+ * The spreading kernel is exp(beta (sqrt(1 - (2x/width)^2) - 1)) on |x| <= width/2 fine-grid cells
+ * (Barnett, Magland, af Klinteberg 2019, eq. 1.8).
+ */
+typedef struct fx_fine_grid {
+	int64_t dims[3];   /**< image matrix */
+	int64_t fine[3];   /**< oversampled matrix: even, products of 2, 3, 5 (and 7) */
+	int width;         /**< fine-grid cells a sample touches along an axis */
+	double beta;
+	int type;          /**< FX_CF32 or FX_CF64 */
+	bool real;         /**< samples and fine grid are real (Q's weights): half the memory and FFT */
+} fx_fine_grid;
+
+struct fx_backend {
+	uint32_t abi;
+	const char *name;      /**< "host", "cuda" */
+
+	/* queues and memory */
+	int (*open)(int device, int n_threads, void **queue, fx_error *err);
+	void (*close)(void *queue);
+	int (*sync)(fx_math *m);
+	int (*array_new)(fx_math *m, int type, int n_dims, const int64_t *dims, fx_array **out); /**< zeroed */
+	int (*upload)(fx_math *m, const fx_array *host, fx_array **out);
+	int (*download)(fx_math *m, const fx_array *device, fx_array **out);
+
+	/**
+	 * Centred FFT over the first three axes of a cf32/cf64 array, in place, for every further index:
+	 * index floor(N/2) is the origin on both sides; sign -1 forward, +1 inverse; multiplied by `scale`.
+	 */
+	int (*fft)(fx_math *m, fx_array *a, int sign, double scale);
+
+	/* NUFFT: points are sorted once and spread or interpolated many times. k is f64 {3, M}, cycles/voxel. */
+	int (*points_new)(fx_math *m, const fx_fine_grid *g, const fx_array *k, void **points);
+	void (*points_free)(fx_math *m, void *points);
+	/** fine {fx, fy, fz, n} += samples {M, n} spread with the kernel. Real grids take and give f32/f64. */
+	int (*spread)(fx_math *m, const fx_fine_grid *g, void *points, const fx_array *samples, fx_array *fine);
+	/** samples {M, n} = fine gathered with the kernel (the transpose of spread). */
+	int (*interpolate)(fx_math *m, const fx_fine_grid *g, void *points, const fx_array *fine, fx_array *samples);
+	/** image {x, y, z, n} = scale * crop(FFT^+1(fine)) / kernel transform. Pruned; overwrites fine. */
+	int (*fine_to_image)(fx_math *m, const fx_fine_grid *g, fx_array *fine, double scale, fx_array *image);
+	/** fine = FFT^-1(pad(scale * image / kernel transform)). The transpose of fine_to_image. */
+	int (*image_to_fine)(fx_math *m, const fx_fine_grid *g, const fx_array *image, double scale, fx_array *fine);
+
+	/**
+	 * The chapter's sums, exactly: image {x,y,z,n} += scale * sum_m s_m e^{+i2pi k_m.x}, and its adjoint
+	 * samples {M,n} = scale * sum_x image e^{-i2pi k_m.x}. Phases are taken from k as a fixed-point fraction of
+	 * a cycle times the integer voxel index, which wraps exactly. The element type of `samples` chooses
+	 * single or double arithmetic.
+	 */
+	int (*direct_adjoint)(fx_math *m, const fx_array *k, const fx_array *samples, double scale, fx_array *image);
+	int (*direct_forward)(fx_math *m, const fx_array *k, const fx_array *image, double scale, fx_array *samples);
+
+	/**
+	 * Block-Toeplitz products: y {x,y,z,n} = T x for every coil, where `spectrum` is the real f32 spectrum
+	 * {2x,2y,2z} (axes of 1 stay 1) on the doubled grid, in the FFT's own order (index 0 is frequency 0).
+	 * y may be x. No zero-padded volume exists. cf32.
+	 */
+	int (*toeplitz_apply)(fx_math *m, const fx_array *spectrum, const fx_array *x, fx_array *y);
+	/** The spectrum of a centred Hermitian Q {2x,2y,2z} cf32 (index N is lag 0); overwrites q. */
+	int (*toeplitz_spectrum)(fx_math *m, fx_array *q, fx_array *spectrum);
+
+	/* vectors, cf32, any shape; sums in double and in a fixed order */
+	int (*dot)(fx_math *m, const fx_array *x, const fx_array *y, double *re, double *im); /**< sum conj(x) y */
+	int (*axpy)(fx_math *m, double a, const fx_array *x, fx_array *y);                    /**< y += a x */
+	int (*xpay)(fx_math *m, const fx_array *x, double a, fx_array *y);                    /**< y = x + a y */
+	int (*scale)(fx_math *m, double a, fx_array *x);
+
+	/* coils: maps {x,y,z,c}, image {x,y,z}, coil images {x,y,z,c}; cf32 */
+	int (*coil_expand)(fx_math *m, const fx_array *maps, const fx_array *image, fx_array *coils);
+	int (*coil_combine)(fx_math *m, const fx_array *maps, const fx_array *coils, fx_array *image); /**< sum conj(S) I */
+	int (*coil_power)(fx_math *m, const fx_array *coils, fx_array *power);                         /**< f32 sum |I|^2 */
+	/** out {samples, n_out} = matrix {n_in, n_out} (row of n_in per output coil) times in {samples, n_in}. */
+	int (*coil_mix)(fx_math *m, const fx_array *matrix, const fx_array *in, fx_array *out);
+	/** Walsh et al. 2000: maps {x,y,z,c} from coil images, blocks of (2 radius + 1) voxels an axis. */
+	int (*walsh)(fx_math *m, const fx_array *coils, int radius, int n_iterations, fx_array *maps);
+};
+
+/** The CPU backend, always there. */
+FX_EXPORT const fx_backend *fx_backend_host(void);
+
+/**
+ * A handle on a backend: "host" or "auto" (this build: host). n_threads 0 means every processor this
+ * process may use. On failure *err says why and *out is NULL.
+ */
+FX_EXPORT int fx_math_new(const char *backend, int n_threads, fx_error *err, fx_math **out);
+FX_EXPORT void fx_math_free(fx_math *m);
+/** fx_error_set on the handle's error slot. */
+FX_EXPORT int fx_math_fail(fx_math *m, int status, const char *fmt, ...) FX_PRINTF(3, 4);
+
+/**
+ * Runs body(arg, i) for i in [0, n) on the process's one compute pool and the calling thread; returns
+ * when all are done. At most one such region is active in the process at a time, so gadget threads
+ * and compute threads never multiply. Which thread runs which i is not fixed: write to places that
+ * depend on i alone. Host backends and host-only recon code.
+ */
+FX_EXPORT void fx_parallel(int n_threads, int64_t n, void (*body)(void *arg, int64_t i), void *arg);
+/** Processors this process may use. */
+FX_EXPORT int fx_processors(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gadget.h - the plugin interface: one descriptor a shared object, and the services a gadget may use.
+ *
+ * A gadget is a `const fx_gadget fx_plugin` and a few functions. The engine allocates and zeroes its state, sets
+ * the properties, calls `open` once the scan header is known, `process` for each message of a kind it takes,
+ * `flush` at the end of input, and `close`, all on one thread of its own.
+ */
+#ifndef FORNIX_GADGET_H
+#define FORNIX_GADGET_H
+
+#include <fornix/array.h>
+#include <fornix/backend.h>
+#include <fornix/base.h>
+#include <fornix/message.h>
+#include <fornix/property.h>
+#include <fornix/scan.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct fx_ctx fx_ctx;
+
+typedef struct fx_gadget {
+	uint32_t abi;              /**< FX_ABI; checked first */
+	const char *name;          /**< the file's name and the XML element */
+	const char *summary;       /**< one line */
+	const char *description;   /**< what it does, when it holds messages back, sources; plain text, may be NULL */
+	const fx_prop *props;      /**< ends with FX_PROP_END; NULL for none */
+	size_t state_size;
+	unsigned takes, gives;     /**< enum fx_kind bits; what it does not take passes through untouched, in order */
+	unsigned needs;            /**< kinds of `takes` without which it has no work: the chain is refused when nothing upstream gives them */
+	unsigned places;           /**< enum fx_place bits */
+	int (*open)(void *self, fx_ctx *ctx);                  /**< optional */
+	int (*process)(void *self, fx_ctx *ctx, fx_msg *msg);  /**< owns msg on every path */
+	int (*flush)(void *self, fx_ctx *ctx);                 /**< optional; end of input */
+	void (*close)(void *self);                             /**< optional; also after a failed open */
+} fx_gadget;
+
+#ifndef __cplusplus
+/** The only symbol that a plugin exports. */
+extern FX_EXPORT const fx_gadget fx_plugin;
+#endif
+
+/** Explains a failure (gadget's name is put in front by the engine) and returns status. The first explanation stays. */
+FX_EXPORT int fx_fail(fx_ctx *ctx, int status, const char *fmt, ...) FX_PRINTF(3, 4);
+/** The slot that fx_fail writes to, for functions that explain themselves. */
+FX_EXPORT fx_error *fx_err(fx_ctx *ctx);
+/** Hands a message to the next gadget; always consumes it. Blocks while the queue is full. */
+FX_EXPORT int fx_emit(fx_ctx *ctx, fx_msg *msg);
+/** True where some gadget downstream takes this kind: what nobody takes need not be made. */
+FX_EXPORT bool fx_wanted(fx_ctx *ctx, unsigned kind);
+/** True once the run is being stopped; long loops ask. */
+FX_EXPORT bool fx_stopped(fx_ctx *ctx);
+
+/** The scan header. Never NULL in open, process and flush. */
+FX_EXPORT const fx_header *fx_scan(fx_ctx *ctx);
+/** The gadget's own handle on the run's backend; its error slot is fx_err(ctx). */
+FX_EXPORT fx_math *fx_math_of(fx_ctx *ctx);
+
+/* ---- log and record ------------------------------------------------------------------------- */
+
+FX_EXPORT void fx_info(fx_ctx *ctx, const char *fmt, ...) FX_PRINTF(2, 3);
+/** Shown to the user and kept in run.json. */
+FX_EXPORT void fx_warn(fx_ctx *ctx, const char *fmt, ...) FX_PRINTF(2, 3);
+/** Puts a figure into this gadget's part of run.json; the same key again appends: a list comes out. NaN becomes null. */
+FX_EXPORT void fx_record_number(fx_ctx *ctx, const char *key, double value);
+FX_EXPORT void fx_record_numbers(fx_ctx *ctx, const char *key, const double *values, int64_t n);
+FX_EXPORT void fx_record_text(fx_ctx *ctx, const char *key, const char *value);
+/** Adds to a counter in this gadget's part of run.json. */
+FX_EXPORT void fx_record_count(fx_ctx *ctx, const char *key, int64_t more);
+
+/* ---- files, through the run's own I/O -------------------------------------------------------- */
+
+enum fx_format { FX_FORMAT_MRD = 1, FX_FORMAT_NIFTI, FX_FORMAT_PNG };
+
+typedef struct fx_sink_options {
+	int format;         /**< enum fx_format */
+	const char *name;   /**< file name inside the output folder, e.g. "image.nii.gz"; no folder part */
+	bool complex_values;/**< NIfTI: keep complex64 instead of the magnitude */
+	double window_low, window_high; /**< PNG: percentiles of the shown range, 0..100 */
+} fx_sink_options;
+
+/** A product being written aside. It appears under its name at fx_sink_commit, whole. */
+typedef struct fx_sink fx_sink;
+FX_EXPORT int fx_sink_open(fx_ctx *ctx, const fx_sink_options *options, fx_sink **out);
+/** Adds one image (borrowed). */
+FX_EXPORT int fx_sink_add(fx_ctx *ctx, fx_sink *sink, const fx_image *image);
+/** Finishes and renames; ends the sink's life, also on failure. */
+FX_EXPORT int fx_sink_commit(fx_ctx *ctx, fx_sink *sink);
+/** Throws away what was written aside. NULL is fine. */
+FX_EXPORT void fx_sink_abandon(fx_sink *sink);
+
+/* ---- cache across frames and runs ------------------------------------------------------------ */
+
+/** *out is NULL where nothing (or only something damaged) is kept under this key. Keys are digests: [0-9a-f-]. */
+FX_EXPORT int fx_cache_get(fx_ctx *ctx, const char *key, fx_array **out);
+/** Keeps an array in memory at once, and on disk from the second use of its key on. A cache that cannot be written is a warning. */
+FX_EXPORT int fx_cache_put(fx_ctx *ctx, const char *key, fx_array *array);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * message.h - what travels from gadget to gadget.
+ *
+ * A message is refcounted and holds one payload of one kind. It may be written to while its count
+ * is one; fx_msg_own gives such a message. Arrays inside are shared by reference and follow the
+ * same rule through fx_array_own.
+ */
+#ifndef FORNIX_MESSAGE_H
+#define FORNIX_MESSAGE_H
+
+#include <fornix/array.h>
+#include <fornix/base.h>
+#include <ismrmrd/ismrmrd.h>
+#include <ismrmrd/waveform.h>
+
+#ifdef __cplusplus
+/* In C++ the MRD structs live in a namespace; the C names are used throughout. */
+using ISMRMRD::ISMRMRD_AcquisitionHeader;
+using ISMRMRD::ISMRMRD_ImageHeader;
+using ISMRMRD::ISMRMRD_WaveformHeader;
+extern "C" {
+#endif
+
+/** Bits, so that a gadget can say which it takes and gives. */
+enum fx_kind {
+	FX_ACQUISITION = 1u << 0,
+	FX_WEIGHTED = 1u << 1,
+	FX_WAVEFORM = 1u << 2,
+	FX_TEXT = 1u << 3,
+	FX_FRAME = 1u << 4,
+	FX_IMAGE = 1u << 5,
+	FX_SERIES = 1u << 6,   /* from here on: the diffusion chain */
+	FX_TENSORS = 1u << 7,
+	FX_METRIC = 1u << 8,
+	FX_TRACTS = 1u << 9
+};
+
+/** "acquisition" and the like; "?" for no single known kind. */
+FX_EXPORT const char *fx_kind_name(unsigned kind);
+
+/** How the density weights of a readout are to be had. */
+enum fx_density {
+	FX_DENSITY_NONE = 0,  /**< no density gadget in the chain */
+	FX_DENSITY_GIVEN,     /**< `weights` holds them */
+	FX_DENSITY_ITERATIVE  /**< Pipe-Menon over the whole frame: whoever closes the frame computes them */
+};
+
+/**
+ * One readout of all coils.
+ *
+ * `traj` is as the file has it: f32 {dims, samples}, in the file's own unit. `k` appears behind the
+ * gadget `trajectory`: f64 {3, samples}, cycles/voxel of the encoded matrix, axes that the scan does
+ * not encode 0. `weights` (f32 {samples}) are density weights: the k-space area or volume a sample
+ * stands for, in units of the Cartesian cell (1 for fully sampled Cartesian data).
+ */
+typedef struct fx_acquisition {
+	ISMRMRD_AcquisitionHeader head; /**< number_of_samples and active_channels match `data` */
+	fx_array *data;                 /**< cf32 {samples, coils} */
+	fx_array *traj;                 /**< f32 {dims, samples} or NULL */
+	fx_array *k;                    /**< f64 {3, samples} or NULL */
+	fx_array *weights;              /**< f32 {samples} or NULL */
+	int density;                    /**< enum fx_density */
+	int64_t density_iterations;     /**< for FX_DENSITY_ITERATIVE */
+	int64_t matrix[3];              /**< the grid that `k` refers to (grown by outside=grow); 0 before `trajectory` */
+	int64_t n_outside;              /**< samples dropped or kept beyond the matrix, for the record */
+} fx_acquisition;
+
+/**
+ * What `mu` gives: a readout whose data are Mu = conj(phi) D (Stone et al. 2008), so that F^H D is a
+ * plain adjoint sum of them.
+ */
+typedef struct fx_weighted {
+	fx_acquisition readout;  /**< data hold Mu; k and matrix are set */
+	fx_array *phi2;          /**< f32 {samples}: |phi(k)|^2, what Q sums; NULL where it is 1 throughout */
+	double data_norm2;       /**< this readout's share of ||D||^2, summed over coils */
+	int64_t frame_id;        /**< set by `fhd` on what it passes on to `toeplitz`; -1 before */
+} fx_weighted;
+
+typedef struct fx_waveform {
+	ISMRMRD_WaveformHeader head;
+	fx_array *data;          /**< u32 {samples, channels} */
+} fx_waveform;
+
+/** Where a volume lies: MRD's convention, LPS millimetres, position = centre of voxel floor(N/2). */
+typedef struct fx_geometry {
+	int64_t matrix[3];       /**< voxels of the image to be given out */
+	double fov_mm[3];        /**< of that matrix; 0 where the header has none */
+	float position[3], read_dir[3], phase_dir[3], slice_dir[3];
+} fx_geometry;
+
+/** A reason to tell the user why CG stopped. */
+enum fx_stop { FX_STOP_NONE = 0, FX_STOP_CONVERGED, FX_STOP_ITERATIONS, FX_STOP_ZERO };
+
+/**
+ * What one image needs, growing as it moves down the chain (design: Weights, data not code).
+ * Every array that is not yet known is NULL. `grid` is the matrix the estimate lives on: `geometry.matrix`
+ * times fov_factor; k stays in cycles/voxel, since the voxel does not change.
+ */
+typedef struct fx_frame {
+	int64_t id;                       /**< counts from 0 within a run */
+	ISMRMRD_AcquisitionHeader head;   /**< of the frame's first imaging readout: counters, time stamps, geometry */
+	fx_geometry geometry;
+	int64_t grid[3];
+	int64_t n_coils;
+	int64_t n_readouts;
+	bool partial;                     /**< cut short: input ended, aborted or lost */
+
+	fx_array *k;                      /**< f64 {3, M}: the frame's trajectory, readouts in order of arrival */
+	fx_array *weights;                /**< f32 {M}: density weights, or NULL */
+	fx_array *phi2;                   /**< f32 {M}, or NULL where 1 throughout */
+	double phi2_sum;                  /**< sum of |phi|^2 (M where phi2 is NULL) */
+	double data_norm2;                /**< ||D||^2 over samples and coils */
+	double scale;                     /**< F = scale * sum: 1/sqrt(voxels of the nominal matrix) */
+	int method;                       /**< enum fx_fourier_method that made fhd: Q is made the same way */
+	double tolerance;                 /**< of the NUFFT */
+
+	fx_array *fhd;                    /**< cf32 {x,y,z,coils}: F^H D, unweighted */
+	fx_array *direct;                 /**< cf32 {x,y,z,coils}: F^H W D with density weights (eq. 17.1) */
+	fx_array *maps;                   /**< cf32 {x,y,z,coils}: coil maps, sum |S|^2 = 1 inside the object */
+	fx_array *kernel;                 /**< f32 {2x,2y,2z} (axes of 1 stay 1): spectrum of Q, see fx_toeplitz_kernel */
+	double lambda;                    /**< relative to the mean eigenvalue of F^H F; W = I */
+	bool has_prior;
+	fx_array *estimate;               /**< cf32 {x,y,z,sets}: the solution, on `grid` */
+
+	int64_t iterations;
+	int stop;                         /**< enum fx_stop */
+	double residual_normal;           /**< ||A rho - b|| / ||b|| at the end */
+	double residual_data;             /**< ||F rho - D|| / ||D|| at the end */
+} fx_frame;
+
+/** One entry of an image's meta data. */
+typedef struct fx_meta {
+	char *name, *value;
+} fx_meta;
+
+typedef struct fx_image {
+	ISMRMRD_ImageHeader head;  /**< matrix_size, channels and data_type match `data` */
+	fx_array *data;            /**< {x, y, z, channels}; U16, I16, I32, U32, F32, F64, CF32 or CF64 */
+	int64_t n_meta;
+	fx_meta *meta;
+} fx_image;
+
+typedef struct fx_msg fx_msg;
+
+/**
+ * A new message of one kind with a zeroed payload (frame_id is -1, density NONE). NULL when memory is
+ * short. Its bytes grow as arrays are put into it; see fx_msg_bytes.
+ */
+FX_EXPORT fx_msg *fx_msg_new(unsigned kind);
+FX_EXPORT unsigned fx_msg_kind(const fx_msg *m);
+FX_EXPORT fx_msg *fx_msg_ref(fx_msg *m);
+/** Drops a reference; the last frees the payload and unrefs its arrays. NULL is fine. */
+FX_EXPORT void fx_drop(fx_msg *m);
+/** Makes *m writable: a copy (arrays shared) where others hold it too. On failure *m is dropped and NULL. */
+FX_EXPORT int fx_msg_own(fx_msg **m);
+/** Bytes that the payload keeps alive: what bounded queues count. */
+FX_EXPORT int64_t fx_msg_bytes(const fx_msg *m);
+
+/** The payload; NULL where the message is of another kind. Owned by the message. */
+FX_EXPORT fx_acquisition *fx_msg_acquisition(fx_msg *m);
+FX_EXPORT fx_weighted *fx_msg_weighted(fx_msg *m);
+FX_EXPORT fx_waveform *fx_msg_waveform(fx_msg *m);
+FX_EXPORT fx_frame *fx_msg_frame(fx_msg *m);
+FX_EXPORT fx_image *fx_msg_image(fx_msg *m);
+/** The text of a FX_TEXT message; NULL for other kinds. */
+FX_EXPORT const char *fx_msg_text(const fx_msg *m);
+FX_EXPORT fx_msg *fx_msg_new_text(const char *text);
+/** Turns an acquisition into a weighted readout without copying its arrays (m must be owned). */
+FX_EXPORT int fx_msg_to_weighted(fx_msg *m);
+
+/** Adds or replaces an entry. FX_ENOMEM when short. */
+FX_EXPORT int fx_image_set_meta(fx_image *image, const char *name, const char *value);
+/** The entry of that name, or NULL. */
+FX_EXPORT const char *fx_image_get_meta(const fx_image *image, const char *name);
+
+/** Puts `a` (a reference that is given away) into a slot, dropping what was there. */
+FX_EXPORT void fx_slot_take(fx_array **slot, fx_array *a);
+
+/** True where an MRD flag (ISMRMRD_ACQ_*, counted from 1) is set. */
+#define FX_FLAG(flags, flag) ((((uint64_t)(flags)) >> ((flag) - 1)) & 1u)
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * recon.h - the operators of iterative non-Cartesian reconstruction, backend-neutral.
+ *
+ * Conventions: forward e^{-i2pi k.x}, adjoint +; x in voxels from the image centre floor(N/2); k in
+ * cycles/voxel (f64 {3, M}); F = scale * sum, scale = 1/sqrt(voxels of the nominal matrix).
+ * Shapes: image {x, y, z, coils}, samples {M, coils}. Failures are explained in m->err.
+ */
+#ifndef FORNIX_RECON_H
+#define FORNIX_RECON_H
+
+#include <fornix/array.h>
+#include <fornix/backend.h>
+#include <fornix/message.h>
+#include <fornix/scan.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- the Fourier operator F ---------------------------------------------------------------- */
+
+enum fx_fourier_method { FX_FOURIER_DIRECT = 0, FX_FOURIER_NUFFT };
+
+typedef struct fx_fourier_spec {
+	int method;        /**< enum fx_fourier_method */
+	int type;          /**< FX_CF32, FX_CF64 */
+	double tolerance;  /**< NUFFT: relative l2 error; 1e-2..1e-6 in single, to 1e-9 in double */
+	int64_t dims[3];   /**< image matrix; axes of 1 are not transformed */
+	double scale;      /**< factor in front of the sum */
+	bool real_samples; /**< adjoint of real weights only (Q): samples are f32/f64 */
+} fx_fourier_spec;
+
+typedef struct fx_fourier fx_fourier;
+
+FX_EXPORT int fx_fourier_new(fx_math *m, const fx_fourier_spec *spec, fx_fourier **out);
+FX_EXPORT void fx_fourier_free(fx_fourier *f);
+/** Bytes that one accumulator of n_coils takes, plus what finishing needs on top. */
+FX_EXPORT int64_t fx_fourier_bytes(const fx_fourier *f, int64_t n_coils);
+
+/** F^H on a whole trajectory. *image (new) is {x, y, z, coils}. */
+FX_EXPORT int fx_fourier_adjoint(fx_fourier *f, const fx_array *k, const fx_array *samples, fx_array **image);
+/** F on a whole trajectory. *samples (new) is {M, coils}. */
+FX_EXPORT int fx_fourier_forward(fx_fourier *f, const fx_array *k, const fx_array *image, fx_array **samples);
+
+/**
+ * F^H piece by piece, while readouts arrive. Pieces are gathered into chunks of a fixed number of
+ * samples, so that the result does not depend on how the caller cuts them.
+ */
+typedef struct fx_accumulator fx_accumulator;
+FX_EXPORT int fx_accumulator_new(fx_fourier *f, int64_t n_coils, fx_accumulator **out);
+/** Adds samples {M, coils}, each multiplied by weights[m] where weights is not NULL. Borrows all. */
+FX_EXPORT int fx_accumulator_add(fx_accumulator *a, const fx_array *k, const fx_array *samples,
+	const fx_array *weights);
+/** The sum so far as an image (new); ends the accumulator's life, also on failure. */
+FX_EXPORT int fx_accumulator_finish(fx_accumulator *a, fx_array **image);
+FX_EXPORT void fx_accumulator_free(fx_accumulator *a);
+
+/* ---- voxel function ------------------------------------------------------------------------- */
+
+enum fx_voxel { FX_VOXEL_DELTA = 0, FX_VOXEL_BOX };
+
+/** phi(k) = prod sinc(k_d) for a box voxel (phi(0) = 1), 1 for delta; axes where `dims` is 1 count 1. cf32 {M}. */
+FX_EXPORT int fx_voxel_function(fx_math *m, int voxel, const fx_array *k, const int64_t dims[3], fx_array **phi);
+/**
+ * Mu = conj(phi) D in place over samples {M, coils}; *phi2 (new) = |phi|^2 {M}; *norm2 = ||D||^2.
+ * phi NULL means 1: only the norm is taken and *phi2 is NULL.
+ */
+FX_EXPORT int fx_apply_mu(fx_math *m, const fx_array *phi, fx_array *samples, fx_array **phi2, double *norm2);
+
+/* ---- the normal operator -------------------------------------------------------------------- */
+
+/**
+ * The Toeplitz operator of F^H F: the spectrum of Q[n] = scale^2 sum_m |phi_m|^2 e^{i2pi k_m.n} on the
+ * doubled grid (axes of 1 stay 1), f32. phi2 NULL means 1. Any method and N, even or odd.
+ */
+FX_EXPORT int fx_toeplitz_kernel(fx_math *m, int method, double tolerance, const int64_t dims[3], double scale,
+	const fx_array *k, const fx_array *phi2, fx_array **kernel);
+/** The same piece by piece: an fx_fourier of this spec accumulates Q, and this turns it into the kernel. */
+FX_EXPORT fx_fourier_spec fx_toeplitz_spec(int method, double tolerance, const int64_t dims[3], double scale);
+FX_EXPORT int fx_toeplitz_from_q(fx_math *m, fx_array *q_take, fx_array **kernel);
+/** A digest (64 hex digits and a NUL) of trajectory, phi2, matrix, method, tolerance and scale. */
+FX_EXPORT void fx_toeplitz_digest(int method, double tolerance, const int64_t dims[3], double scale,
+	const fx_array *k, const fx_array *phi2, char digest[65]);
+
+/**
+ * y = (sum_c conj(S_c) T S_c + lambda_abs I) x, x and y {x, y, z}; maps NULL: one coil, S = 1.
+ * `work` holds coil images between calls: pass the address of a NULL pointer, unref it at the end.
+ */
+FX_EXPORT int fx_normal_apply(fx_math *m, const fx_array *kernel, const fx_array *maps, double lambda_abs,
+	const fx_array *x, fx_array **work, fx_array *y);
+/** lambda times the mean eigenvalue of F^H F: (scale^2 phi2_sum) * mean over the grid of sum_c |S_c|^2 (1 without maps). */
+FX_EXPORT int fx_lambda_absolute(fx_math *m, const fx_frame *frame, double *lambda_abs);
+
+/* ---- conjugate gradients -------------------------------------------------------------------- */
+
+typedef struct fx_cg_options {
+	int64_t iterations;
+	double tolerance;   /**< stop at ||A x - b|| <= tolerance ||b||; 0 runs all iterations */
+} fx_cg_options;
+
+typedef struct fx_cg_report {
+	int64_t iterations;
+	int stop;                     /**< enum fx_stop */
+	int64_t n_residuals;          /**< iterations + 1 */
+	double *residual_normal;      /**< ||A x - b|| / ||b|| before the first and after each iteration */
+	double *residual_data;        /**< ||F x - D|| / ||D|| likewise; NaN where data_norm2 is 0 */
+} fx_cg_report;
+
+/**
+ * Solves A x = b (Hestenes-Stiefel; A Hermitian positive definite through `apply`). x holds the start and
+ * receives the solution. data_norm2 is ||D||^2, lambda_abs what A contains of the prior: both only for
+ * the data residual rho^H F^H F rho - 2 Re rho^H F^H D + ||D||^2.
+ * Non-finite numbers or curvature <= 0 stop it with FX_EDATA and a sentence. Free the report's arrays with fx_cg_report_free.
+ */
+FX_EXPORT int fx_cg_solve(fx_math *m, int (*apply)(void *arg, const fx_array *x, fx_array *y), void *arg,
+	const fx_array *b, double lambda_abs, double data_norm2, const fx_cg_options *options, fx_array *x,
+	fx_cg_report *report);
+FX_EXPORT void fx_cg_report_free(fx_cg_report *r);
+
+/* ---- density compensation ------------------------------------------------------------------- */
+
+/** True where the trajectory's kind has a closed form that fx_density_analytic knows. */
+FX_EXPORT bool fx_density_has_analytic(const fx_encoding *encoding, const int64_t dims[3]);
+/**
+ * Closed-form weights of one readout (f32 {samples}): k-space area or volume of each sample in Cartesian
+ * cells, given that `n_readouts` such readouts, uniform in angle, make the frame. Radial (2-D and 3-D, full
+ * or half spokes) and spiral (2-D) readouts are recognised by their shape; *out is NULL where this one is neither.
+ */
+FX_EXPORT int fx_density_analytic(fx_math *m, const fx_array *k, const int64_t dims[3], int64_t n_readouts,
+	fx_array **out);
+/**
+ * Pipe & Menon 1999: w <- w / (w conv kernel), normalised so that the weights are k-space area or volume in
+ * Cartesian cells (a fully sampled Cartesian grid gives 1 everywhere).
+ */
+FX_EXPORT int fx_density_iterative(fx_math *m, const fx_array *k, const int64_t dims[3], int64_t n_iterations,
+	fx_array **weights);
+
+/* ---- coils ---------------------------------------------------------------------------------- */
+
+/** Walsh maps of coil images {x,y,z,c}, normalised to sum |S|^2 = 1, phase relative to the strongest coil. */
+FX_EXPORT int fx_coil_maps_walsh(fx_math *m, const fx_array *coils, int radius, int n_iterations, fx_array **maps);
+/** image {x,y,z} (new) = sum conj(S) I / sum |S|^2; root of the sum of squares where maps is NULL. */
+FX_EXPORT int fx_coils_to_image(fx_math *m, const fx_array *maps, const fx_array *coils, fx_array **image);
+/**
+ * Whitening matrix cf32 {n, n} L^{-1} of a noise covariance cf64 {n, n} (C = L L^H, C_ab = E[x_a conj(x_b)]).
+ * FX_EDATA with a sentence where C is not positive definite (a dead or duplicated coil: named).
+ */
+FX_EXPORT int fx_whitening_matrix(fx_math *m, const fx_array *covariance, fx_array **matrix);
+/**
+ * Compression matrix cf32 {n_in, n_out} from a Gram matrix cf64 {n, n} of the data: principal components.
+ * n_keep > 0 keeps that many; else the fewest that hold `energy` (0..1] of the total. *kept_energy tells what is held.
+ */
+FX_EXPORT int fx_compression_matrix(fx_math *m, const fx_array *gram, int64_t n_keep, double energy, fx_array **matrix,
+	double *kept_energy);
+/** gram cf64 {n, n} += X^H X of samples {M, n}: gram[a + n b] += sum_m x_ma conj(x_mb). */
+FX_EXPORT int fx_gram_add(fx_math *m, const fx_array *samples, fx_array *gram);
+
+/* ---- gridding, the baselines ---------------------------------------------------------------- */
+
+enum fx_grid_kernel { FX_GRID_CONVOLUTION = 0, FX_GRID_BILINEAR };
+
+/**
+ * Gridding and an inverse FFT: convolution (Kaiser-Bessel, 2x oversampled, deapodised; Jackson et al. 1991, Beatty
+ * et al. 2005) or the chapter's bilinear interpolation onto the matrix itself. weights NULL means 1.
+ */
+FX_EXPORT int fx_grid_image(fx_math *m, int kernel, const int64_t dims[3], double scale, const fx_array *k,
+	const fx_array *samples, const fx_array *weights, fx_array **image);
+
+/* ---- units of a trajectory ------------------------------------------------------------------ */
+
+enum fx_unit { FX_UNIT_AUTO = 0, FX_UNIT_CYCLES_PER_VOXEL, FX_UNIT_RAD_PER_VOXEL, FX_UNIT_CYCLES_PER_FOV, FX_UNIT_PER_M };
+FX_EXPORT const char *fx_unit_name(int unit);
+
+/**
+ * Decides the one unit of a trajectory from the largest |k| of each axis (design: Conventions). Returns FX_EDATA
+ * with the candidates listed where none or several fit.
+ */
+FX_EXPORT int fx_unit_decide(fx_math *m, const double max_abs[3], const int64_t matrix[3], const double fov_mm[3],
+	int *unit);
+/** Factor that turns a value in `unit` into cycles/voxel along `axis`; NaN where it needs a field of view that is 0. */
+FX_EXPORT double fx_unit_factor(int unit, int axis, const int64_t matrix[3], const double fov_mm[3]);
+
+/* ---- frames: which readouts make one image --------------------------------------------------- */
+
+enum fx_partial { FX_PARTIAL_EMIT = 0, FX_PARTIAL_REFUSE };
+
+/**
+ * Sorts readouts into frames. Phases, sets, contrasts, repetitions, slices and encodings separate frames; segments
+ * and averages accumulate. A frame is complete on the LAST flag of its unit, else at the encoding limits' count,
+ * else when repetition, phase or set moves on, or the input ends. With readouts_per_frame > 0 frames are counted
+ * instead, and with 0 < frame_step < readouts_per_frame they overlap (sliding window).
+ */
+typedef struct fx_framer fx_framer;
+
+typedef struct fx_framer_options {
+	int64_t readouts_per_frame; /**< 0: by flags, limits and counters */
+	int64_t frame_step;         /**< readouts between the starts of counted frames; 0: readouts_per_frame */
+	int64_t max_open;           /**< frames that may be open at once */
+} fx_framer_options;
+
+/** What the framer says of one readout. */
+typedef struct fx_framed {
+	int64_t n_frames;   /**< open frames it belongs to (1, or several in a sliding window) */
+	int64_t *frames;    /**< their ids, borrowed until the next call */
+	int64_t n_closed;   /**< frames that are complete now, this readout included where it belongs */
+	int64_t *closed;    /**< their ids, in order */
+	int64_t n_before;   /**< of `closed`, how many the first ended before this readout, by a counter that moved on */
+} fx_framed;
+
+FX_EXPORT int fx_framer_new(const fx_header *scan, const fx_framer_options *options, fx_error *err, fx_framer **out);
+FX_EXPORT void fx_framer_free(fx_framer *f);
+/** True for readouts that are no part of an image: noise, calibration only, navigation, dummy, feedback, phase correction. */
+FX_EXPORT bool fx_is_auxiliary(const ISMRMRD_AcquisitionHeader *head);
+/** Places one imaging readout. FX_EDATA where it belongs to a frame that is already closed, or too many are open. */
+FX_EXPORT int fx_framer_add(fx_framer *f, const ISMRMRD_AcquisitionHeader *head, fx_error *err, fx_framed *out);
+/** End of input: what is still open, in order of opening, and whether each is known to be short of readouts. */
+FX_EXPORT int fx_framer_end(fx_framer *f, fx_error *err, fx_framed *out, bool **partial);
+/** How many readouts a frame of this encoding is expected to have, by the limits or the option; 0 where unknown. */
+FX_EXPORT int64_t fx_framer_expected(const fx_header *scan, int64_t encoding, const fx_framer_options *options);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+#include <fornix/base.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+const char *fx_status_text(int status)
+{
+	switch (status) {
+	case FX_OK:
+		return "done";
+	case FX_ENOMEM:
+		return "out of memory";
+	case FX_EINVAL:
+		return "wrong call";
+	case FX_EDATA:
+		return "bad data";
+	case FX_EIO:
+		return "input or output failed";
+	case FX_ENOTSUP:
+		return "not supported";
+	case FX_ECANCELED:
+		return "stopped";
+	default:
+		return "unknown failure";
+	}
+}
+
+int fx_error_setv(fx_error *err, int status, const char *fmt, va_list args)
+{
+	if (err && err->status == FX_OK) {
+		err->status = status;
+		vsnprintf(err->text, sizeof err->text, fmt, args);
+	}
+	return status;
+}
+
+int fx_error_set(fx_error *err, int status, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	fx_error_setv(err, status, fmt, args);
+	va_end(args);
+	return status;
+}
+
+bool fx_mul_size(int64_t a, int64_t b, int64_t *out)
+{
+	int64_t product;
+
+	if (a < 0 || b < 0 || __builtin_mul_overflow(a, b, &product))
+		return false;
+	*out = product;
+	return true;
+}
+
+void *fx_alloc(int64_t count, size_t size)
+{
+	int64_t bytes;
+	void *memory = NULL;
+
+	if (!fx_mul_size(count, (int64_t)size, &bytes) || bytes > INT64_MAX - 64)
+		return NULL;
+	if (posix_memalign(&memory, 64, bytes ? (size_t)bytes : 64) != 0)
+		return NULL;
+	memset(memory, 0, (size_t)bytes);
+	return memory;
+}
+
+void fx_free(void *memory)
+{
+	free(memory);
+}
+
+/* One number out of a small file such as those of /sys/fs/cgroup; -1 where there is none. */
+static int64_t read_number(const char *path, const char *key)
+{
+	FILE *file = fopen(path, "re");
+	char line[256];
+	int64_t value = -1;
+
+	if (!file)
+		return -1;
+	while (fgets(line, sizeof line, file)) {
+		size_t n = strlen(key);
+		long long number;
+
+		if (strncmp(line, key, n) == 0 && sscanf(line + n, "%lld", &number) == 1) {
+			value = number;
+			break;
+		}
+	}
+	fclose(file);
+	return value;
+}
+
+int64_t fx_memory_available_bytes(void)
+{
+	int64_t kilobytes = read_number("/proc/meminfo", "MemAvailable:");
+	int64_t available = kilobytes >= 0 ? kilobytes * 1024 : INT64_MAX;
+	int64_t limit = read_number("/sys/fs/cgroup/memory.max", "");
+	int64_t used = read_number("/sys/fs/cgroup/memory.current", "");
+
+	if (limit >= 0 && used >= 0 && limit - used < available)
+		available = limit > used ? limit - used : 0;
+	return available;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * services.h - what the engine is given from outside to serve its gadgets: files, cache, log. io/ and apps/
+ * implement them; tests put their own in.
+ */
+#ifndef FORNIX_STREAM_SERVICES_H
+#define FORNIX_STREAM_SERVICES_H
+
+#include <fornix/gadget.h>
+
+/** A product being written; what an fx_sink is inside. */
+typedef struct fxi_product fxi_product;
+struct fxi_product {
+	int (*add)(fxi_product *self, const fx_image *image, fx_error *err);
+	/** Finishes the file(s), renames them into place, adds their names to the run's list; frees self. */
+	int (*commit)(fxi_product *self, fx_error *err);
+	void (*abandon)(fxi_product *self); /**< removes what was written aside; frees self */
+};
+
+typedef struct fxi_files fxi_files;
+struct fxi_files {
+	int (*open)(fxi_files *self, const fx_sink_options *options, fx_error *err, fxi_product **out);
+	/** Told to the user and the record by a product: geometry unknown, several orientations, ... */
+	void (*warn)(void *arg, const char *text);
+	void *warn_arg;
+	void (*close)(fxi_files *self);
+};
+
+typedef struct fxi_cache fxi_cache;
+struct fxi_cache {
+	int (*get)(fxi_cache *self, const char *key, fx_array **out, fx_error *err);
+	int (*put)(fxi_cache *self, const char *key, fx_array *array, fx_error *err);
+	void (*warn)(void *arg, const char *text);
+	void *warn_arg;
+	void (*close)(fxi_cache *self);
+};
+
+enum fxi_level { FXI_DEBUG, FXI_INFO, FXI_WARNING, FXI_ERROR };
+
+/** Where log lines go; `gadget` is NULL for the engine's own. Called from any thread. */
+typedef void (*fxi_log_fn)(void *arg, int level, const char *gadget, const char *text);
+
+typedef struct fxi_services {
+	fxi_files *files;   /**< NULL: fx_sink_open fails with a clear error */
+	fxi_cache *cache;   /**< NULL: nothing is kept */
+	fxi_log_fn log;     /**< NULL: silent */
+	void *log_arg;
+} fxi_services;
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* source.h - where a run's messages come from: a replayed file, a stream, a test. */
+#ifndef FORNIX_STREAM_SOURCE_H
+#define FORNIX_STREAM_SOURCE_H
+
+#include <fornix/message.h>
+
+typedef struct fxi_source fxi_source;
+struct fxi_source {
+	char *header_xml;       /**< the MRD XML header, owned by the source */
+	const char *format;     /**< "MRD HDF5", "MRD stream" */
+	char *digest;           /**< of the input's content, for the record; NULL where there is none (a live stream) */
+	/** The next message into *out (given away); *out NULL at the end of input. */
+	int (*next)(fxi_source *self, fx_msg **out, fx_error *err);
+	/** Share of the input already read, 0..1; negative where unknown. */
+	double (*progress)(const fxi_source *self);
+	void (*close)(fxi_source *self);  /**< frees the source too */
+};
+
+#endif
