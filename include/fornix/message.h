@@ -145,7 +145,7 @@ typedef struct fx_msg fx_msg;
 
 /**
  * A new message of one kind with a zeroed payload (frame_id is -1, density NONE). NULL when memory is
- * short. Its bytes grow as arrays are put into it; see fx_msg_bytes.
+ * short or the kind has no payload above. Its bytes grow as arrays are put into it; see fx_msg_bytes.
  */
 FX_EXPORT fx_msg *fx_msg_new(unsigned kind);
 FX_EXPORT unsigned fx_msg_kind(const fx_msg *m);
@@ -166,7 +166,7 @@ FX_EXPORT fx_image *fx_msg_image(fx_msg *m);
 /** The text of a FX_TEXT message; NULL for other kinds. */
 FX_EXPORT const char *fx_msg_text(const fx_msg *m);
 FX_EXPORT fx_msg *fx_msg_new_text(const char *text);
-/** Turns an acquisition into a weighted readout without copying its arrays (m must be owned). */
+/** Turns an acquisition into a weighted readout in place. FX_EINVAL where others hold m (fx_msg_own) or it is another kind. */
 FX_EXPORT int fx_msg_to_weighted(fx_msg *m);
 
 /** Adds or replaces an entry. FX_ENOMEM when short. */
