@@ -14,7 +14,9 @@
 #define FXI_JOIN(a, b) FXI_JOIN_(a, b)
 #define FXI_NAME(fn) FXI_JOIN(fn, FXI_ISA)
 
-#ifdef FXI_HAVE_X86_LEVELS
+#ifdef FXI_ISA /* inside a kernel: the prototype of the variant that is being compiled */
+#define FXI_DECLARE(ret, fn, args) ret FXI_NAME(fn) args
+#elif defined FXI_HAVE_X86_LEVELS
 #define FXI_PICK(fn) (fxi_isa_level() >= 4 ? fn##_v4 : fxi_isa_level() >= 3 ? fn##_v3 : fn##_base)
 #define FXI_DECLARE(ret, fn, args) ret fn##_base args; ret fn##_v3 args; ret fn##_v4 args
 #else
