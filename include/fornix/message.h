@@ -42,7 +42,7 @@ FX_EXPORT const char *fx_kind_name(unsigned kind);
 /** How the density weights of a readout are to be had. */
 enum fx_density {
 	FX_DENSITY_NONE = 0,  /**< no density gadget in the chain */
-	FX_DENSITY_GIVEN,     /**< `weights` holds them */
+	FX_DENSITY_GIVEN,     /**< `weights` holds them, as for a frame of this readout alone: a frame of n divides by n */
 	FX_DENSITY_ITERATIVE  /**< Pipe-Menon over the whole frame: whoever closes the frame computes them */
 };
 
@@ -52,7 +52,7 @@ enum fx_density {
  * `traj` is as the file has it: f32 {dims, samples}, in the file's own unit. `k` appears behind the
  * gadget `trajectory`: f64 {3, samples}, cycles/voxel of the encoded matrix, axes that the scan does
  * not encode 0. `weights` (f32 {samples}) are density weights: the k-space area or volume a sample
- * stands for, in units of the Cartesian cell (1 for fully sampled Cartesian data).
+ * stands for, in units of the Cartesian cell, if this readout alone (rotated through all angles) made the frame.
  */
 typedef struct fx_acquisition {
 	ISMRMRD_AcquisitionHeader head; /**< number_of_samples and active_channels match `data` */
@@ -75,6 +75,9 @@ typedef struct fx_weighted {
 	fx_array *phi2;          /**< f32 {samples}: |phi(k)|^2, what Q sums; NULL where it is 1 throughout */
 	double data_norm2;       /**< this readout's share of ||D||^2, summed over coils */
 	int64_t frame_id;        /**< set by `fhd` on what it passes on to `toeplitz`; -1 before */
+	int64_t grid[3];         /**< likewise: the frame's grid, scale, method and tolerance, so that Q can be summed too */
+	double scale, tolerance;
+	int method;
 } fx_weighted;
 
 typedef struct fx_waveform {

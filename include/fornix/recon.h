@@ -219,6 +219,77 @@ FX_EXPORT int fx_framer_end(fx_framer *f, fx_error *err, fx_framed *out, bool **
 /** How many readouts a frame of this encoding is expected to have, by the limits or the option; 0 where unknown. */
 FX_EXPORT int64_t fx_framer_expected(const fx_header *scan, int64_t encoding, const fx_framer_options *options);
 
+/* ---- readouts and frames, for gadgets -------------------------------------------------------- */
+
+/**
+ * Keeps samples [first, first + count) of a readout in data, traj, k and weights, and makes the header agree
+ * (number_of_samples, center_sample; discard_pre and discard_post become 0). Arrays are replaced, never written to.
+ */
+FX_EXPORT int fx_readout_crop(fx_math *m, fx_acquisition *a, int64_t first, int64_t count);
+/** Applies discard_pre and discard_post. FX_EDATA where they leave less than nothing. */
+FX_EXPORT int fx_readout_trim(fx_math *m, fx_acquisition *a);
+
+/** A frame being collected. `frame` is the payload of `msg`; `user` belongs to whoever collects. */
+typedef struct fx_open_frame {
+	fx_msg *msg;
+	fx_frame *frame;
+	void *user;
+	int64_t matrix[3];         /**< the encoded matrix: grid before fov_factor, what 1/cell means for weights */
+	int density;               /**< enum fx_density, the same for all its readouts */
+	int64_t density_iterations;
+	int64_t n_samples;
+	int64_t n_pieces;          /**< readouts so far; k, weights, phi2 and (when kept) samples of each follow */
+	int64_t capacity;
+	fx_array **k, **weights, **phi2, **samples;
+} fx_open_frame;
+
+/** What a collector calls. `add` and `close` may be NULL; `close` owns open->msg (set to NULL what it takes). */
+typedef struct fx_collect_ops {
+	int (*begin)(void *arg, fx_open_frame *open, const fx_acquisition *a);
+	int (*add)(void *arg, fx_open_frame *open, const fx_acquisition *a, const fx_array *phi2);
+	int (*close)(void *arg, fx_open_frame *open);
+	void (*discard)(void *arg, fx_open_frame *open); /**< frees `user`; also after close. May be NULL */
+} fx_collect_ops;
+
+typedef struct fx_collect_options {
+	fx_framer_options framer;
+	int partial;               /**< enum fx_partial: what a frame cut short becomes */
+	bool keep_samples;         /**< keep every readout's samples, not only where weights are not yet known */
+	double fov_factor;         /**< 1..2: grid = ceil(matrix * fov_factor), even growth */
+	bool need_k;               /**< refuse readouts that have not been through `trajectory` */
+} fx_collect_options;
+
+/**
+ * Collects readouts into frames: fx_framer decides which, this keeps the pieces, makes the frame's geometry, grid,
+ * trajectory, weights (iterative ones when the frame is whole) and norms.
+ */
+typedef struct fx_collector fx_collector;
+FX_EXPORT int fx_collector_new(fx_math *m, const fx_header *scan, const fx_collect_options *options,
+	const fx_collect_ops *ops, void *arg, fx_collector **out);
+FX_EXPORT void fx_collector_free(fx_collector *c);
+/**
+ * One readout (borrowed). *frame_id is the frame it went to, -1 where it went to several (sliding window). Auxiliary
+ * readouts are the caller's business.
+ */
+FX_EXPORT int fx_collector_add(fx_collector *c, const fx_acquisition *a, const fx_array *phi2, double norm2,
+	int64_t *frame_id);
+/** End of input: closes what is open. *n_partial tells how many were cut short. */
+FX_EXPORT int fx_collector_end(fx_collector *c, int64_t *n_partial);
+
+/**
+ * An image message (new) of a volume {x,y,z,channels} that lies on `frame`'s grid: cropped about the centre to
+ * geometry.matrix, with header and geometry from the frame. Any type.
+ */
+FX_EXPORT int fx_frame_image(fx_math *m, const fx_frame *frame, const fx_array *volume, fx_msg **out);
+/** Makes an image's header agree with its data: version, type, matrix, channels, complex or magnitude. */
+FX_EXPORT void fx_image_describe(fx_image *image);
+/** Crops or zero-pads the first three axes about the centre voxel floor(N/2). *out is new (or a reference where nothing changes). */
+FX_EXPORT int fx_resize_centred(fx_math *m, const fx_array *a, const int64_t dims[3], fx_array **out);
+/** Joins pieces along their last axis ({d, samples} or {samples}); NULL pieces are not allowed. */
+FX_EXPORT int fx_join(fx_math *m, fx_array *const *pieces, int64_t n, fx_array **out);
+/** Joins samples {M_i, coils} into {M, coils}. */
+FX_EXPORT int fx_join_samples(fx_math *m, fx_array *const *pieces, int64_t n, fx_array **out);
+
 #ifdef __cplusplus
 }
 #endif
