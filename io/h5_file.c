@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * h5_file.c - see h5_file.h. HDF5 keeps a file open, and tries again at exit, when its last flush fails; so a file that
+ * is given up is emptied first: then the disk has room again, the close succeeds, and nothing is left behind.
+ */
+#include "h5_file.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+int fxi_h5_file_create(const char *path, fx_error *err, fxi_h5_file *out)
+{
+	hid_t access;
+	int status = fxi_aside_open(path, err, &out->aside);
+
+	out->id = -1;
+	if (status != FX_OK)
+		return status;
+	access = fxi_h5_access();
+	errno = 0;
+	out->id = H5Fcreate(out->aside->temp, H5F_ACC_TRUNC, H5P_DEFAULT, access >= 0 ? access : H5P_DEFAULT);
+	fxi_h5_close(&access);
+	if (out->id < 0) {
+		status = fxi_h5_file_failed(out, err);
+		fxi_h5_file_abandon(out);
+	}
+	return status;
+}
+
+int fxi_h5_file_failed(const fxi_h5_file *f, fx_error *err)
+{
+	int reason = errno;
+
+	/* HDF5's own sentence says which call failed; errno survives it and says why. */
+	if (reason == ENOSPC || reason == EFBIG || reason == EDQUOT || reason == EIO || reason == EROFS)
+		return fx_error_set(err, FX_EIO, "cannot write %s: %s", f->aside->final, strerror(reason));
+	return fxi_h5_fail(err, FX_EIO, "cannot write %s", f->aside->final);
+}
+
+int fxi_h5_file_commit(fxi_h5_file *f, fx_error *err)
+{
+	fxi_aside *aside = f->aside;
+	int status = FX_OK;
+
+	errno = 0;
+	if (H5Fflush(f->id, H5F_SCOPE_GLOBAL) < 0) {
+		status = fxi_h5_file_failed(f, err);
+		fxi_h5_file_abandon(f);
+		return status;
+	}
+	errno = 0;
+	if (H5Fclose(f->id) < 0) {
+		status = fxi_h5_file_failed(f, err);
+		fxi_aside_abandon(aside);
+	} else {
+		status = fxi_aside_commit(aside, err);
+	}
+	f->id = -1;
+	f->aside = NULL;
+	return status;
+}
+
+void fxi_h5_file_abandon(fxi_h5_file *f)
+{
+	if (f->id >= 0) {
+		if (ftruncate(f->aside->fd, 0) == 0) {
+			/* room is made; see above */
+		}
+		H5Fclose(f->id);
+		f->id = -1;
+	}
+	fxi_aside_abandon(f->aside);
+	f->aside = NULL;
+}
+
+bool fxi_h5_put_text(hid_t parent, const char *name, const char *text)
+{
+	hsize_t one = 1;
+	hid_t type = fxi_h5_text_type(H5T_CSET_ASCII), space = H5Screate_simple(1, &one, NULL), data = -1;
+	bool ok = false;
+
+	/* Tagged ASCII even where it holds UTF-8: libismrmrd 1.8 refuses to read anything else. */
+	if (type >= 0 && space >= 0)
+		data = H5Dcreate2(parent, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+	if (data >= 0)
+		ok = H5Dwrite(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &text) >= 0;
+	fxi_h5_close(&data);
+	fxi_h5_close(&space);
+	fxi_h5_close(&type);
+	return ok;
+}
+
+hid_t fxi_h5_growing(hid_t parent, const char *name, hid_t type, int n_tail, const hsize_t *tail, hsize_t chunk)
+{
+	hsize_t dims[H5S_MAX_RANK] = {0}, most[H5S_MAX_RANK] = {H5S_UNLIMITED}, chunks[H5S_MAX_RANK] = {chunk};
+	hid_t space, create, data = -1;
+
+	for (int i = 0; i < n_tail; i++)
+		dims[i + 1] = most[i + 1] = chunks[i + 1] = tail[i];
+	space = H5Screate_simple(n_tail + 1, dims, most);
+	create = H5Pcreate(H5P_DATASET_CREATE);
+	if (space >= 0 && create >= 0 && H5Pset_chunk(create, n_tail + 1, chunks) >= 0)
+		data = H5Dcreate2(parent, name, type, space, H5P_DEFAULT, create, H5P_DEFAULT);
+	fxi_h5_close(&create);
+	fxi_h5_close(&space);
+	return data;
+}
+
+bool fxi_h5_append(hid_t dataset, hid_t memory_type, hsize_t have, hsize_t n, const void *entries)
+{
+	hsize_t dims[H5S_MAX_RANK], start[H5S_MAX_RANK] = {have};
+	hid_t space = H5Dget_space(dataset), memory = -1;
+	int rank = space >= 0 ? H5Sget_simple_extent_dims(space, dims, NULL) : -1;
+	bool ok = false;
+
+	fxi_h5_close(&space);
+	if (rank < 1)
+		return false;
+	dims[0] = have + n;
+	if (H5Dset_extent(dataset, dims) < 0)
+		return false;
+	dims[0] = n;
+	space = H5Dget_space(dataset);
+	memory = H5Screate_simple(rank, dims, NULL);
+	if (space >= 0 && memory >= 0 && H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, dims, NULL) >= 0)
+		ok = H5Dwrite(dataset, memory_type, memory, space, H5P_DEFAULT, entries) >= 0;
+	fxi_h5_close(&memory);
+	fxi_h5_close(&space);
+	return ok;
+}

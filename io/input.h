@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* input.h - opens whatever raw data the user names, told apart by content, not by name. */
+#ifndef FORNIX_IO_INPUT_H
+#define FORNIX_IO_INPUT_H
+
+#include "stream/source.h"
+
+/**
+ * Opens an MRD HDF5 file or an MRD stream (file, pipe, or "-" for standard input, which takes streams only). `group` is
+ * the HDF5 group that holds `xml` and `data`, such as "dataset" or "a/b"; NULL takes the only one that there is.
+ * FX_EIO where it cannot be opened; FX_EDATA says what the content looks like and what is accepted; FX_EINVAL for a
+ * group that is wrong or missing where several would do: those that exist are listed.
+ */
+int fxi_input_open(const char *path, const char *group, fx_error *err, fxi_source **out);
+
+/* The two kinds, for fxi_input_open and for tests. */
+
+int fxi_mrd_hdf5_open(const char *path, const char *group, fx_error *err, fxi_source **out);
+/**
+ * A stream from a descriptor, which the source closes where own_fd. `name` is for messages; the n_prefix bytes (at most 64)
+ * were read from the descriptor already; total_bytes is the stream's length, 0 where unknown.
+ */
+int fxi_mrd_stream_open(int fd, bool own_fd, const char *name, const void *prefix, size_t n_prefix, int64_t total_bytes,
+	fx_error *err, fxi_source **out);
+
+#endif
