@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/* lines.c - passes of 1-D transforms, and the cache of FFTW plans behind them; see the header. */
+#include "lines.h"
+
+#include "fftw_lock.h"
+
+#include <fftw3.h>
+
+/* Blocks that one task takes, so that handing out tasks costs nothing beside the transforms. */
+#define BLOCKS_PER_TASK 4
+
+/*
+ * Plans are kept for the life of the process: a few kilobytes for each line length that was ever met. Nodes are only
+ * ever added, under FFTW's lock, and a plan is executed without it.
+ */
+struct cached {
+	struct cached *next;
+	int64_t n;
+	int sign, type;
+	void *plan;
+};
+
+static struct cached *cache;
+
+/* Distance of a block's lines: whole cache lines, and not a power of two, which would put all lines in one cache set. */
+static int64_t leading(int64_t n, int type)
+{
+	int64_t size = (int64_t)fx_type_size(type), unit = 64 / size;
+	int64_t ld = (n + unit - 1) / unit * unit;
+
+	return ld * size % 1024 == 0 ? ld + unit : ld;
+}
+
+static void *make_plan(int64_t n, int64_t ld, int sign, int type)
+{
+	int size = (int)n;
+	void *memory = fx_alloc(FXI_LINES * ld, fx_type_size(type));
+	void *plan = NULL;
+
+	if (!memory)
+		return NULL;
+	if (type == FX_CF32)
+		plan = fftwf_plan_many_dft(1, &size, FXI_LINES, memory, NULL, 1, (int)ld, memory, NULL, 1, (int)ld, sign,
+			FFTW_ESTIMATE);
+	else
+		plan = fftw_plan_many_dft(1, &size, FXI_LINES, memory, NULL, 1, (int)ld, memory, NULL, 1, (int)ld, sign,
+			FFTW_ESTIMATE);
+	fx_free(memory);
+	return plan;
+}
+
+static void *find_plan(int64_t n, int64_t ld, int sign, int type)
+{
+	struct cached *c;
+	void *plan = NULL;
+
+	fxi_fftw_lock();
+	for (c = cache; c && (c->n != n || c->sign != sign || c->type != type); c = c->next)
+		;
+	if (!c && (c = fx_alloc(1, sizeof *c)) != NULL) {
+		*c = (struct cached){.next = cache, .n = n, .sign = sign, .type = type};
+		c->plan = make_plan(n, ld, sign, type);
+		if (c->plan)
+			cache = c;
+		else
+			fx_free(c);
+		plan = cache ? c->plan : NULL;
+	} else if (c) {
+		plan = c->plan;
+	}
+	fxi_fftw_unlock();
+	return plan;
+}
+
+int fxi_lines_plan(fx_math *m, fxi_lines *p)
+{
+	p->ld = leading(p->n, p->type);
+	if (p->n > INT32_MAX / FXI_LINES - 64)
+		return fx_math_fail(m, FX_EINVAL, "an axis of %lld is too long to transform", (long long)p->n);
+	p->plan = find_plan(p->n, p->ld, p->sign, p->type);
+	if (!p->plan)
+		return fx_math_fail(m, FX_ENOMEM, "no memory to plan a Fourier transform of length %lld", (long long)p->n);
+	return FX_OK;
+}
+
+int64_t fxi_lines_scratch(const fxi_lines *p)
+{
+	return FXI_LINES * p->ld * (int64_t)fx_type_size(p->type);
+}
+
+static fxi_line_layout layout_of(const fxi_lines *p, const fxi_line_side *side, int64_t block)
+{
+	int64_t left = p->n_lines - block * FXI_LINES;
+
+	return (fxi_line_layout){
+		.n_lines = (int)(left < FXI_LINES ? left : FXI_LINES),
+		.line = side->line, .element = side->element, .count = side->count, .centre = side->centre,
+		.n = p->n, .ld = p->ld,
+	};
+}
+
+void fxi_lines_block(const fxi_lines *p, int64_t group, int64_t block, void *scratch)
+{
+	fxi_line_layout in = layout_of(p, &p->from, block), out = layout_of(p, &p->to, block);
+	int64_t from = group * p->from.group + block * FXI_LINES * p->from.line;
+	int64_t to = group * p->to.group + block * FXI_LINES * p->to.line;
+
+	if (p->type == FX_CF32) {
+		FXI_PICK(fxi_lines_gather_f32)(&in, (const fx_cf32 *)p->from.data + from, p->from.weight, scratch);
+		fftwf_execute_dft((fftwf_plan)(uintptr_t)p->plan, scratch, scratch);
+		FXI_PICK(fxi_lines_scatter_f32)(&out, scratch, p->to.weight, (fx_cf32 *)p->to.data + to);
+	} else {
+		FXI_PICK(fxi_lines_gather_f64)(&in, (const fx_cf64 *)p->from.data + from, p->from.weight, scratch);
+		fftw_execute_dft((fftw_plan)(uintptr_t)p->plan, scratch, scratch);
+		FXI_PICK(fxi_lines_scatter_f64)(&out, scratch, p->to.weight, (fx_cf64 *)p->to.data + to);
+	}
+}
+
+struct run {
+	const fxi_lines *p;
+	int64_t blocks;  /* of one group */
+	fxi_scratch scratch;
+};
+
+static void run_task(void *arg, int64_t i)
+{
+	struct run *r = arg;
+	void *scratch = fxi_scratch_take(&r->scratch);
+
+	for (int64_t b = i * BLOCKS_PER_TASK; b < (i + 1) * BLOCKS_PER_TASK && b < r->blocks * r->p->n_groups; b++)
+		fxi_lines_block(r->p, b / r->blocks, b % r->blocks, scratch);
+	fxi_scratch_give(&r->scratch, scratch);
+}
+
+int fxi_lines_run(fx_math *m, fxi_lines *p)
+{
+	struct run r = {.p = p, .blocks = (p->n_lines + FXI_LINES - 1) / FXI_LINES};
+	int64_t total = r.blocks * p->n_groups;
+	int status;
+
+	status = fxi_lines_plan(m, p);
+	if (status != FX_OK || total == 0)
+		return status;
+	status = fxi_scratch_new(m, fxi_lines_scratch(p), &r.scratch);
+	if (status != FX_OK)
+		return status;
+	fx_parallel(m->n_threads, (total + BLOCKS_PER_TASK - 1) / BLOCKS_PER_TASK, run_task, &r);
+	fxi_scratch_free(&r.scratch);
+	return FX_OK;
+}
