@@ -15,7 +15,7 @@ static void plain_axis(double _Complex *a, int64_t n, int64_t stride, int sign)
 	for (int64_t i = 0; i < n; i++) {
 		a[i * stride] = 0;
 		for (int64_t j = 0; j < n; j++)
-			a[i * stride] += in[j] * cexp(sign * I * tau * (double)((i - n / 2) * (j - n / 2) % n) / (double)n);
+			a[i * stride] += in[j] * cexp(I * (sign * tau * (double)((i - n / 2) * (j - n / 2) % n) / (double)n));
 	}
 	fx_free(in);
 }
