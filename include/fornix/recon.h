@@ -173,8 +173,10 @@ enum fx_unit { FX_UNIT_AUTO = 0, FX_UNIT_CYCLES_PER_VOXEL, FX_UNIT_RAD_PER_VOXEL
 FX_EXPORT const char *fx_unit_name(int unit);
 
 /**
- * Decides the one unit of a trajectory from the largest |k| of each axis (design: Conventions). Returns FX_EDATA
- * with the candidates listed where none or several fit.
+ * Decides the one unit of a trajectory from the largest |k| of each axis; axes where the matrix is 1 do not count.
+ * Candidates are the units in which the best-filled axis reaches 0.3 to 1.2 of its Nyquist frequency (1/m only where
+ * the fields of view are known); the one nearest to 1 in ratio is it. FX_EDATA, with every unit's filling listed, where
+ * none is a candidate, or where the next one is not further from 1 by a factor of 1.5.
  */
 FX_EXPORT int fx_unit_decide(fx_math *m, const double max_abs[3], const int64_t matrix[3], const double fov_mm[3],
 	int *unit);
@@ -186,17 +188,25 @@ FX_EXPORT double fx_unit_factor(int unit, int axis, const int64_t matrix[3], con
 enum fx_partial { FX_PARTIAL_EMIT = 0, FX_PARTIAL_REFUSE };
 
 /**
- * Sorts readouts into frames. Phases, sets, contrasts, repetitions, slices and encodings separate frames; segments
- * and averages accumulate. A frame is complete on the LAST flag of its unit, else at the encoding limits' count,
- * else when repetition, phase or set moves on, or the input ends. With readouts_per_frame > 0 frames are counted
- * instead, and with 0 < frame_step < readouts_per_frame they overlap (sliding window).
+ * Sorts readouts into frames. Encodings, slices, contrasts, phases, repetitions and sets separate frames; segments and
+ * averages accumulate. A frame is complete
+ * - on a LAST flag: LAST_IN_SLICE ends the readout's own frame (but not at the end of an average that, by the limits, is
+ *   not the last one); LAST_IN_PHASE, SET and CONTRAST end it and the frames of the same phase, set or contrast that
+ *   have as many readouts; LAST_IN_REPETITION ends the repetition's frames, LAST_IN_MEASUREMENT all;
+ * - else at the count of the encoding limits (steps and averages; times the segments where these repeat positions).
+ *   Limits are believed while the counters stay inside them and fill each position once, and not at all where they
+ *   count 1, the header states an acceleration, or FIRST or LAST flags are in use;
+ * - else when the phase or set moves on within its slice and contrast. A repetition that moves on ends a frame always;
+ * - else when the input ends.
+ * With readouts_per_frame > 0 frames are counted instead, for every slice, contrast, phase and set of its own and on
+ * across repetitions, and with 0 < frame_step < readouts_per_frame they overlap (sliding window).
  */
 typedef struct fx_framer fx_framer;
 
 typedef struct fx_framer_options {
 	int64_t readouts_per_frame; /**< 0: by flags, limits and counters */
 	int64_t frame_step;         /**< readouts between the starts of counted frames; 0: readouts_per_frame */
-	int64_t max_open;           /**< frames that may be open at once */
+	int64_t max_open;           /**< frames that may be open at once; 0: 256 */
 } fx_framer_options;
 
 /** What the framer says of one readout. */
@@ -210,11 +220,21 @@ typedef struct fx_framed {
 
 FX_EXPORT int fx_framer_new(const fx_header *scan, const fx_framer_options *options, fx_error *err, fx_framer **out);
 FX_EXPORT void fx_framer_free(fx_framer *f);
-/** True for readouts that are no part of an image: noise, calibration only, navigation, dummy, feedback, phase correction. */
+/**
+ * True for readouts that are no part of an image: noise, calibration only, navigation, dummy, feedback, phase correction,
+ * phase stabilisation, surface coil correction.
+ */
 FX_EXPORT bool fx_is_auxiliary(const ISMRMRD_AcquisitionHeader *head);
-/** Places one imaging readout. FX_EDATA where it belongs to a frame that is already closed, or too many are open. */
+/**
+ * Places one imaging readout. FX_EDATA where it belongs to a frame that is already complete, too many are open, or the
+ * header has no such encoding; the framer is then good for fx_framer_end only.
+ */
 FX_EXPORT int fx_framer_add(fx_framer *f, const ISMRMRD_AcquisitionHeader *head, fx_error *err, fx_framed *out);
-/** End of input: what is still open, in order of opening, and whether each is known to be short of readouts. */
+/**
+ * End of input: what is still open, in order of opening, and whether each is known to be short of readouts: of its count,
+ * of the limits', or of what the last frame had that a flag ended. Open sliding windows are left out where all their
+ * readouts lie in a window that is complete or reported. Free *partial with fx_free.
+ */
 FX_EXPORT int fx_framer_end(fx_framer *f, fx_error *err, fx_framed *out, bool **partial);
 /** How many readouts a frame of this encoding is expected to have, by the limits or the option; 0 where unknown. */
 FX_EXPORT int64_t fx_framer_expected(const fx_header *scan, int64_t encoding, const fx_framer_options *options);
