@@ -26,8 +26,17 @@ typedef struct fxi_pipeline {
 	fxi_stage *stages;
 } fxi_pipeline;
 
+/** An empty pipeline of that file and folder (copied; folder may be NULL). NULL when memory is short, as below. */
+fxi_pipeline *fxi_pipeline_new(const char *file, const char *folder);
 void fxi_pipeline_free(fxi_pipeline *p);
-/** Applies "GADGET.PROPERTY=VALUE" (GADGET may be NAME or NAME#2 for the second of that name). */
+/** Appends a stage; valid until the next one is added. */
+fxi_stage *fxi_pipeline_add(fxi_pipeline *p, const char *gadget, int line);
+fxi_setting *fxi_stage_add(fxi_stage *stage, const char *name, const char *value, int line);
+
+/**
+ * Applies "GADGET.PROPERTY=VALUE". GADGET is a name, or NAME#2 for the second of that name: a bare name that is there
+ * twice is refused. Whether the gadget has the property is seen when the chain is loaded.
+ */
 int fxi_pipeline_set(fxi_pipeline *p, const char *assignment, fx_error *err);
 
 #endif
