@@ -390,7 +390,7 @@ int fxi_header_parse(const char *xml, size_t size, fx_error *err, fx_header **ou
 	}
 	memcpy(h->xml, xml, size);
 	h->xml[size] = '\0';
-	status = fxi_xml_read(xml, size, "MRD header", err, &doc);
+	status = fxi_xml_read(xml, size, "MRD header", FX_EDATA, err, &doc);
 	if (status != FX_OK)
 		goto done;
 	status = read_header(xmlDocGetRootElement(doc), err, h);

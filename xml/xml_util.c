@@ -11,7 +11,7 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-static int explain(xmlParserCtxt *ctxt, const char *name, fx_error *err)
+static int explain(xmlParserCtxt *ctxt, const char *name, int bad, fx_error *err)
 {
 	const xmlError *e = xmlCtxtGetLastError(ctxt);
 
@@ -20,10 +20,10 @@ static int explain(xmlParserCtxt *ctxt, const char *name, fx_error *err)
 	size_t length = strlen(e->message);
 	while (length > 0 && is_blank(e->message[length - 1]))
 		length--;
-	return fx_error_set(err, FX_EDATA, "%s:%d: not well-formed XML: %.*s", name, e->line, (int)length, e->message);
+	return fx_error_set(err, bad, "%s:%d: not well-formed XML: %.*s", name, e->line, (int)length, e->message);
 }
 
-int fxi_xml_read(const char *text, size_t size, const char *name, fx_error *err, xmlDoc **out)
+int fxi_xml_read(const char *text, size_t size, const char *name, int bad, fx_error *err, xmlDoc **out)
 {
 	xmlParserCtxt *ctxt;
 	xmlDoc *doc;
@@ -31,17 +31,17 @@ int fxi_xml_read(const char *text, size_t size, const char *name, fx_error *err,
 
 	*out = NULL;
 	if (size > INT32_MAX)
-		return fx_error_set(err, FX_EDATA, "%s: %zu bytes of XML are too many", name, size);
+		return fx_error_set(err, bad, "%s: %zu bytes of XML are too many", name, size);
 	ctxt = xmlNewParserCtxt();
 	if (!ctxt)
 		return fx_error_set(err, FX_ENOMEM, "%s: not enough memory to parse the XML", name);
 	doc = xmlCtxtReadMemory(ctxt, text, (int)size, name, NULL,
 		XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING | XML_PARSE_BIG_LINES);
 	if (!doc)
-		status = explain(ctxt, name, err);
+		status = explain(ctxt, name, bad, err);
 	else if (doc->intSubset)
 		/* Nothing that Fornix reads has one, and it is where entity bombs live. */
-		status = fx_error_set(err, FX_EDATA, "%s: has a document type declaration (<!DOCTYPE>); take it out", name);
+		status = fx_error_set(err, bad, "%s: has a document type declaration (<!DOCTYPE>); take it out", name);
 	xmlFreeParserCtxt(ctxt);
 	if (status != FX_OK) {
 		xmlFreeDoc(doc);

@@ -8,9 +8,9 @@
 
 /**
  * Parses a document from memory without network, entities or document type; `name` stands in front of the message,
- * which has the line. Free with xmlFreeDoc.
+ * which has the line; `bad` is the status of a text that is wrong. Free with xmlFreeDoc.
  */
-int fxi_xml_read(const char *text, size_t size, const char *name, fx_error *err, xmlDoc **out);
+int fxi_xml_read(const char *text, size_t size, const char *name, int bad, fx_error *err, xmlDoc **out);
 
 /** The first child element of that local name, or NULL; `parent` may be NULL. */
 xmlNode *fxi_xml_child(const xmlNode *parent, const char *name);
