@@ -102,6 +102,9 @@ def check_headers_alone():
 
 def check_exports():
     folder = os.path.join(BUILD, "lib", "fornix")
+    if not os.path.isdir(folder):
+        fail(f"no plugins in {folder}")
+        return
     plugins = sorted(n for n in os.listdir(folder) if n.endswith(".so"))
     sources = sorted(os.path.basename(p)[:-2] + ".so" for p in files(".c") if p.startswith("gadgets/"))
     if plugins != sources:
