@@ -3,7 +3,7 @@
 #ifndef FORNIX_IO_FILES_H
 #define FORNIX_IO_FILES_H
 
-#include "stream/services.h"
+#include "../stream/services.h"
 
 /**
  * Serves products into `dir`, which is created (with its parents) where missing. Products are written aside and renamed

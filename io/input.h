@@ -3,7 +3,7 @@
 #ifndef FORNIX_IO_INPUT_H
 #define FORNIX_IO_INPUT_H
 
-#include "stream/source.h"
+#include "../stream/source.h"
 
 /**
  * Opens an MRD HDF5 file or an MRD stream (file, pipe, or "-" for standard input, which takes streams only). `group` is
@@ -17,7 +17,7 @@ int fxi_input_open(const char *path, const char *group, fx_error *err, fxi_sourc
 
 int fxi_mrd_hdf5_open(const char *path, const char *group, fx_error *err, fxi_source **out);
 /**
- * A stream from a descriptor, which the source closes where own_fd. `name` is for messages; the n_prefix bytes (at most 64)
+ * A stream from a descriptor, which the source closes where own_fd (on failure it stays the caller's). `name` is for messages; the n_prefix bytes (at most 64)
  * were read from the descriptor already; total_bytes is the stream's length, 0 where unknown.
  */
 int fxi_mrd_stream_open(int fd, bool own_fd, const char *name, const void *prefix, size_t n_prefix, int64_t total_bytes,
