@@ -12,7 +12,7 @@ import subprocess
 import h5py
 import numpy as np
 
-IMAGING_EXCLUDED = (19, 20, 23, 24, 26, 27, 28)  # MRD flags of readouts that are no part of an image
+IMAGING_EXCLUDED = (19, 20, 23, 24, 26, 27, 28, 29)  # MRD flags of readouts that are no part of an image
 
 
 def write_cfl(name, array):
