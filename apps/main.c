@@ -1,28 +1,50 @@
 /* SPDX-License-Identifier: MIT */
 /* main.c - `fornix VERB ...`: finds the verb and hands over. A new verb is a file, a declaration and a line here. */
-#include "apps.h"
-
+#include <locale.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "apps/apps.h"
+#include "stream/nearest.h"
 
 static const struct verb {
 	const char *name;
 	int (*run)(int argc, char **argv);
 	const char *help;
 } verbs[] = {
-	{NULL, NULL, NULL},
+	{"list", fxi_app_list, "the gadgets and pipelines that there are"},
+	{"describe", fxi_app_describe, "what a gadget or a pipeline does, its properties, defaults and ranges"},
+	{"docs", fxi_app_docs, "the gadgets' reference pages, in Markdown"},
 };
+
+#define N_VERBS (sizeof verbs / sizeof verbs[0])
 
 static void usage(FILE *out)
 {
 	fputs("usage: fornix VERB [ARGUMENTS]\n\n", out);
-	for (const struct verb *v = verbs; v->name; v++)
-		fprintf(out, "  %-10s %s\n", v->name, v->help);
-	fputs("\nexit status: 0 done, 1 failed, 2 wrong call, 130 stopped by Ctrl-C\n", out);
+	for (size_t i = 0; i < N_VERBS; i++)
+		fprintf(out, "  %-10s %s\n", verbs[i].name, verbs[i].help);
+	fputs("\n`fornix VERB --help` says more, `fornix --version` which version this is.\n"
+	      "Exit status: 0 done, 1 the work failed, 2 the call was wrong, 130 stopped by Ctrl-C.\n", out);
+}
+
+static int unknown_verb(const char *name)
+{
+	const char *names[N_VERBS], *nearest;
+
+	for (size_t i = 0; i < N_VERBS; i++)
+		names[i] = verbs[i].name;
+	nearest = fxi_nearest_name(name, names, (int64_t)N_VERBS);
+	if (nearest)
+		fprintf(stderr, "fornix: there is no verb '%s'; did you mean '%s'?\n", name, nearest);
+	else
+		fprintf(stderr, "fornix: there is no verb '%s'; see `fornix help`\n", name);
+	return FXI_EXIT_USAGE;
 }
 
 int main(int argc, char **argv)
 {
+	setlocale(LC_CTYPE, ""); /* letters only: numbers keep their point */
 	if (argc < 2) {
 		usage(stderr);
 		return FXI_EXIT_USAGE;
@@ -35,9 +57,8 @@ int main(int argc, char **argv)
 		usage(stdout);
 		return FXI_EXIT_DONE;
 	}
-	for (const struct verb *v = verbs; v->name; v++)
-		if (strcmp(argv[1], v->name) == 0)
-			return v->run(argc - 1, argv + 1);
-	fprintf(stderr, "fornix: there is no verb '%s'; see `fornix help`\n", argv[1]);
-	return FXI_EXIT_USAGE;
+	for (size_t i = 0; i < N_VERBS; i++)
+		if (strcmp(argv[1], verbs[i].name) == 0)
+			return verbs[i].run(argc - 1, argv + 1);
+	return unknown_verb(argv[1]);
 }
