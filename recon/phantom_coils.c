@@ -7,7 +7,7 @@
  * decomposition) makes the sum of squares one everywhere. That leaves real maps, which would hide a missing
  * conjugate, so each coil has a constant phase and all share a slow ramp.
  */
-#include "phantom.h"
+#include "recon/phantom.h"
 
 #include <complex.h>
 #include <math.h>

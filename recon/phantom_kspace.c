@@ -6,7 +6,7 @@
  * al. 2000 for ellipses, Koay et al. 2007 for ellipsoids). A wave e^{i2pi q.x} of a coil map moves k to k - q: the
  * part of the phase that depends on q alone is made once, so a sample costs one sine and cosine more per wave.
  */
-#include "phantom.h"
+#include "recon/phantom.h"
 
 #include <fornix/backend.h>
 

@@ -5,7 +5,7 @@
  * Only +, -, *, / and sqrt touch the numbers, never the C library's log or cos, whose last bit differs between
  * versions and processors: a seed gives the same noise everywhere. C11 mode keeps gcc from fusing products and sums.
  */
-#include "phantom.h"
+#include "recon/phantom.h"
 
 #include <complex.h>
 #include <math.h>

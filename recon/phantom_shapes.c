@@ -5,7 +5,7 @@
  * Every shape is an affine image of the unit ball, so that matrices that are not cubic, rotations and cuts need no
  * special cases: the quadratic form G = (A A^T)^-1 says what is inside, |A^T k| what its transform is.
  */
-#include "phantom.h"
+#include "recon/phantom.h"
 
 #include <fornix/backend.h>
 

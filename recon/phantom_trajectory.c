@@ -5,7 +5,7 @@
  * k spans [-0.5, 0.5) on every axis that the matrix has, so voxels that are not cubic give k-space that is not round:
  * as a scanner's own trajectory would in these units.
  */
-#include "phantom.h"
+#include "recon/phantom.h"
 
 #include <math.h>
 
