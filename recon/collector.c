@@ -258,6 +258,8 @@ static int close_frame(fx_collector *c, int64_t id, bool partial)
 	memmove(c->open + at, c->open + at + 1, (size_t)(c->n_open - at - 1) * sizeof *c->open);
 	c->n_open--;
 	o->frame->partial = partial;
+	if (o->n_pieces > 0)
+		fx_slot_take(&o->frame->first_k, fx_array_ref(o->k[0]));
 	if (c->options.need_k) {
 		status = fx_join(c->m, o->k, o->n_pieces, &o->frame->k);
 		if (status == FX_OK)

@@ -110,6 +110,7 @@ typedef struct fx_frame {
 	bool partial;                     /**< cut short: input ended, aborted or lost */
 
 	fx_array *k;                      /**< f64 {3, M}: the frame's trajectory, readouts in order of arrival */
+	fx_array *first_k;                /**< f64 {3, samples}: of its first readout */
 	fx_array *weights;                /**< f32 {M}: density weights, or NULL */
 	fx_array *phi2;                   /**< f32 {M}, or NULL where 1 throughout */
 	double phi2_sum;                  /**< sum of |phi|^2 (M where phi2 is NULL) */

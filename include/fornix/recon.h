@@ -78,6 +78,8 @@ FX_EXPORT int fx_toeplitz_kernel(fx_math *m, int method, double tolerance, const
 	const fx_array *k, const fx_array *phi2, fx_array **kernel);
 /** The same piece by piece: an fx_fourier of this spec accumulates Q, and this turns it into the kernel. */
 FX_EXPORT fx_fourier_spec fx_toeplitz_spec(int method, double tolerance, const int64_t dims[3], double scale);
+/** What such an accumulator is given for a piece of trajectory: |phi|^2 {M, 1} in the spec's own type; phi2 NULL means 1. */
+FX_EXPORT int fx_toeplitz_samples(fx_math *m, const fx_array *k, const fx_array *phi2, fx_array **samples);
 FX_EXPORT int fx_toeplitz_from_q(fx_math *m, fx_array *q_take, fx_array **kernel);
 /** A digest (64 hex digits and a NUL) of trajectory, phi2, matrix, method, tolerance and scale. */
 FX_EXPORT void fx_toeplitz_digest(int method, double tolerance, const int64_t dims[3], double scale,
@@ -182,6 +184,19 @@ FX_EXPORT int fx_unit_decide(fx_math *m, const double max_abs[3], const int64_t 
 	int *unit);
 /** Factor that turns a value in `unit` into cycles/voxel along `axis`; NaN where it needs a field of view that is 0. */
 FX_EXPORT double fx_unit_factor(int unit, int axis, const int64_t matrix[3], const double fov_mm[3]);
+
+/** Widens max_abs (the file's unit) by one readout's first n_axes columns. FX_EDATA where one is not a finite number. */
+FX_EXPORT int fx_trajectory_extent(fx_math *m, const fx_acquisition *a, int n_axes, double max_abs[3]);
+/**
+ * Sets a->k (cycles/voxel of `matrix`, which has the encoded field of view) and a->matrix from a->traj in `unit`. Axes of
+ * one voxel, and columns beyond n_axes, give 0.
+ */
+FX_EXPORT int fx_trajectory_convert(fx_math *m, fx_acquisition *a, const fx_encoding *encoding, int unit, int n_axes,
+	const int64_t matrix[3]);
+/** Drops samples beyond +-1/2 cycles/voxel (a margin of 1e-5 allows for rounding); a->n_outside tells how many. */
+FX_EXPORT int fx_trajectory_keep_inside(fx_math *m, fx_acquisition *a);
+/** The smallest matrix with the encoded field of view that holds max_abs; grown evenly, so that the centre stays. */
+FX_EXPORT void fx_trajectory_grow(const fx_encoding *encoding, int unit, const double max_abs[3], int64_t matrix[3]);
 
 /* ---- frames: which readouts make one image --------------------------------------------------- */
 

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/* cg: the image that solves (F^H F + lambda W^H W) rho = F^H D. */
+#include <fornix/gadget.h>
+#include <fornix/recon.h>
+
+enum { FROM_DIRECT, FROM_ZERO };
+
+struct state {
+	int64_t iterations;
+	double tolerance;
+	int start;
+};
+
+static const char *const starts[] = {[FROM_DIRECT] = "direct", [FROM_ZERO] = "zero", NULL};
+
+static const fx_prop props[] = {
+	FX_PROP(struct state, iterations, "10", 1, 1e6, "Iterations at most"),
+	FX_PROP(struct state, tolerance, "1e-4", 0, 1, "Stop at ||A rho - b|| <= tolerance ||b||; 0 runs all iterations"),
+	FX_PROP_WORD(struct state, start, "direct", starts,
+		"direct: from the density-compensated image where the frame has one; zero"),
+	FX_PROP_END
+};
+
+/* What one application of A needs. */
+struct normal {
+	fx_math *m;
+	const fx_frame *frame;
+	double lambda_abs;
+	fx_array *work;
+};
+
+static int apply(void *arg, const fx_array *x, fx_array *y)
+{
+	struct normal *n = arg;
+
+	return fx_normal_apply(n->m, n->frame->kernel, n->frame->maps, n->lambda_abs, x, &n->work, y);
+}
+
+/* b = sum_c conj(S_c) (F^H D)_c. */
+static int right_side(fx_math *m, const fx_frame *f, fx_array **b)
+{
+	int status = m->ops->array_new(m, FX_CF32, 3, f->grid, b);
+
+	if (status != FX_OK)
+		return status;
+	if (f->maps)
+		return m->ops->coil_combine(m, f->maps, f->fhd, *b);
+	return m->ops->axpy(m, 1, f->fhd, *b);
+}
+
+static int start_image(struct state *s, fx_math *m, const fx_frame *f, fx_array **x)
+{
+	int status;
+
+	if (s->start == FROM_ZERO || !f->direct)
+		return m->ops->array_new(m, FX_CF32, 3, f->grid, x);
+	if (f->maps)
+		return fx_coils_to_image(m, f->maps, f->direct, x);
+	status = m->ops->array_new(m, FX_CF32, 3, f->grid, x);
+	return status == FX_OK ? m->ops->axpy(m, 1, f->direct, *x) : status;
+}
+
+static void record(fx_ctx *ctx, fx_frame *f, const fx_cg_report *r)
+{
+	static const char *const stops[] = {[FX_STOP_NONE] = "none", [FX_STOP_CONVERGED] = "converged",
+		[FX_STOP_ITERATIONS] = "iterations", [FX_STOP_ZERO] = "zero data"};
+
+	f->iterations = r->iterations;
+	f->stop = r->stop;
+	f->residual_normal = r->residual_normal[r->n_residuals - 1];
+	f->residual_data = r->residual_data[r->n_residuals - 1];
+	fx_record_number(ctx, "iterations", (double)r->iterations);
+	fx_record_text(ctx, "stop", stops[r->stop]);
+	fx_record_numbers(ctx, "residual_normal", r->residual_normal, r->n_residuals);
+	fx_record_numbers(ctx, "residual_data", r->residual_data, r->n_residuals);
+	if (r->stop == FX_STOP_ITERATIONS)
+		fx_info(ctx, "frame %lld: not converged after %lld iterations: residual %.2e of the normal equations",
+			(long long)f->id, (long long)r->iterations, f->residual_normal);
+}
+
+static int solve(struct state *s, fx_ctx *ctx, fx_frame *f)
+{
+	fx_math *m = fx_math_of(ctx);
+	fx_cg_options options = {.iterations = s->iterations, .tolerance = s->tolerance};
+	struct normal normal = {.m = m, .frame = f};
+	fx_cg_report report = {0};
+	fx_array *b = NULL, *x = NULL;
+	int status;
+
+	if (!f->fhd || !f->kernel)
+		return fx_fail(ctx, FX_EINVAL, "frame %lld has no %s; cg needs <fhd accumulate=\"both\"/> and <toeplitz/> in front",
+			(long long)f->id, f->fhd ? "normal operator" : "unweighted F^H D");
+	if (f->n_coils > 1 && !f->maps)
+		return fx_fail(ctx, FX_EINVAL, "frame %lld has %lld coils and no maps; put <coil_maps/> in front of <cg/>",
+			(long long)f->id, (long long)f->n_coils);
+	status = fx_lambda_absolute(m, f, &normal.lambda_abs);
+	if (status == FX_OK)
+		status = right_side(m, f, &b);
+	if (status == FX_OK)
+		status = start_image(s, m, f, &x);
+	if (status == FX_OK)
+		status = fx_cg_solve(m, apply, &normal, b, normal.lambda_abs, f->data_norm2, &options, x, &report);
+	if (status == FX_OK) {
+		record(ctx, f, &report);
+		fx_slot_take(&f->estimate, x);
+		x = NULL;
+	}
+	fx_cg_report_free(&report);
+	fx_array_unref(normal.work);
+	fx_array_unref(b);
+	fx_array_unref(x);
+	return status;
+}
+
+static int process(void *self, fx_ctx *ctx, fx_msg *msg)
+{
+	fx_msg *image = NULL;
+	int status = fx_msg_own(&msg);
+
+	if (status == FX_OK)
+		status = solve(self, ctx, fx_msg_frame(msg));
+	if (status == FX_OK)
+		status = fx_frame_image(fx_math_of(ctx), fx_msg_frame(msg), fx_msg_frame(msg)->estimate, &image);
+	fx_drop(msg);
+	if (status != FX_OK)
+		return fx_fail(ctx, status, "cannot solve");
+	return fx_emit(ctx, image);
+}
+
+const fx_gadget fx_plugin = {
+	.abi = FX_ABI, .name = "cg",
+	.summary = "Solve (F^H F + lambda W^H W) rho = F^H D by conjugate gradients",
+	.description = "Multi-coil (SENSE) normal equations: A = sum_c conj(S_c) T S_c + lambda I, T the Toeplitz operator of Q. "
+		"Residuals of the normal equations and of the data, ||F rho - D|| / ||D||, of every iteration go to run.json. Says when "
+		"it did not converge; numbers that are not finite, or curvature that is not positive, stop it with an explanation. The "
+		"estimate is cropped from the frame's grid to the image matrix. Source: Stone et al. 2008; Pruessmann et al., Magn. "
+		"Reson. Med. 46:638 (2001).",
+	.props = props, .state_size = sizeof(struct state),
+	.takes = FX_FRAME, .gives = FX_IMAGE, .needs = FX_FRAME, .places = FX_HOST,
+	.process = process,
+};

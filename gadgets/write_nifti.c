@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* write_nifti: images into image.nii.gz. */
+#include <fornix/gadget.h>
+
+struct state {
+	const char *name;
+	bool complex;
+	fx_sink *sink;
+};
+
+static const fx_prop props[] = {
+	FX_PROP(struct state, name, "image.nii.gz", 1, 255, "File name in the output folder"),
+	FX_PROP(struct state, complex, "false", 0, 1, "Keep complex64 values instead of the magnitude"),
+	FX_PROP_END
+};
+
+static int process(void *self, fx_ctx *ctx, fx_msg *msg)
+{
+	struct state *s = self;
+	fx_sink_options options = {.format = FX_FORMAT_NIFTI, .name = s->name, .complex_values = s->complex};
+	int status = FX_OK;
+
+	if (!s->sink)
+		status = fx_sink_open(ctx, &options, &s->sink);
+	if (status == FX_OK)
+		status = fx_sink_add(ctx, s->sink, fx_msg_image(msg));
+	if (status != FX_OK) {
+		fx_drop(msg);
+		return fx_fail(ctx, status, "cannot write %s", s->name);
+	}
+	return fx_emit(ctx, msg);
+}
+
+static int flush(void *self, fx_ctx *ctx)
+{
+	struct state *s = self;
+	fx_sink *sink = s->sink;
+
+	s->sink = NULL;
+	return sink ? fx_sink_commit(ctx, sink) : FX_OK;
+}
+
+static void close_gadget(void *self)
+{
+	fx_sink_abandon(((struct state *)self)->sink);
+}
+
+const fx_gadget fx_plugin = {
+	.abi = FX_ABI, .name = "write_nifti",
+	.summary = "Write images as NIfTI volumes",
+	.description = "Slices are ordered and spaced by their positions; other orientations and matrices go to files of their own (image_2.nii.gz ...); further volumes are the 4th dimension. RAS, sform and qform set. The file appears whole, at the end of the run. Images pass on.",
+	.props = props, .state_size = sizeof(struct state),
+	.takes = FX_IMAGE, .gives = FX_IMAGE, .needs = FX_IMAGE, .places = FX_HOST,
+	.process = process, .flush = flush, .close = close_gadget,
+};
