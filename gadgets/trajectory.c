@@ -10,8 +10,7 @@ struct state {
 	int unit, outside, third;
 	int decided;             /* enum fx_unit, FX_UNIT_AUTO while it is open */
 	double max_abs[3];       /* largest |k| seen, in the file's unit */
-	int64_t n_held, capacity;
-	fx_msg **held;           /* readouts that wait for the unit or the grown matrix */
+	fx_msg_list held;        /* readouts that wait for the unit or the grown matrix */
 	int64_t grown[3];        /* matrix of outside=grow, 0 before it is known */
 	int64_t n_auxiliary, n_outside;
 	bool told_third, told_outside;
@@ -147,39 +146,20 @@ static int release(struct state *s, fx_ctx *ctx)
 {
 	int status = FX_OK;
 
-	if (s->outside == GROW && s->n_held > 0 && s->grown[0] == 0)
-		grow(s, ctx, fx_msg_acquisition(s->held[0]));
-	for (int64_t i = 0; i < s->n_held; i++) {
-		fx_msg *msg = s->held[i];
+	if (s->outside == GROW && s->held.n > 0 && s->grown[0] == 0)
+		grow(s, ctx, fx_msg_acquisition(s->held.list[0]));
+	for (int64_t i = 0; i < s->held.n; i++) {
+		fx_msg *msg = s->held.list[i];
 
-		s->held[i] = NULL;
+		s->held.list[i] = NULL;
 		if (status == FX_OK)
 			status = send(s, ctx, msg);
 		else
 			fx_drop(msg);
 	}
-	s->n_held = 0;
+	s->held.n = 0;
+	fx_msg_list_clear(&s->held);
 	return status;
-}
-
-static int hold(struct state *s, fx_ctx *ctx, fx_msg *msg)
-{
-	if (s->n_held == s->capacity) {
-		int64_t capacity = s->capacity ? 2 * s->capacity : 64;
-		fx_msg **list = fx_alloc(capacity, sizeof(fx_msg *));
-
-		if (!list) {
-			fx_drop(msg);
-			return fx_fail(ctx, FX_ENOMEM, "no memory to hold %lld readouts", (long long)capacity);
-		}
-		for (int64_t i = 0; i < s->n_held; i++)
-			list[i] = s->held[i];
-		fx_free(s->held);
-		s->held = list;
-		s->capacity = capacity;
-	}
-	s->held[s->n_held++] = msg;
-	return FX_OK;
 }
 
 /* Trims a readout and looks at it; *skip is true for what is no part of an image. */
@@ -200,6 +180,8 @@ static int admit(struct state *s, fx_ctx *ctx, fx_msg **msg, bool *skip)
 	a = fx_msg_acquisition(*msg);
 	status = fx_readout_trim(fx_math_of(ctx), a);
 	if (status == FX_OK)
+		status = fx_readout_finite(fx_math_of(ctx), a);
+	if (status == FX_OK)
 		status = look(s, ctx, a);
 	if (status == FX_OK)
 		status = decide(s, ctx, a, false);
@@ -218,8 +200,8 @@ static int process(void *self, fx_ctx *ctx, fx_msg *msg)
 	}
 	/* with outside=grow the whole input is held: no later readout may need a larger matrix */
 	if (s->decided == FX_UNIT_AUTO || s->outside == GROW)
-		return hold(s, ctx, msg);
-	if (s->n_held > 0) {
+		return fx_msg_list_push(&s->held, msg) == FX_OK ? FX_OK : fx_fail(ctx, FX_ENOMEM, "no memory to hold readouts");
+	if (s->held.n > 0) {
 		status = release(s, ctx);
 		if (status != FX_OK) {
 			fx_drop(msg);
@@ -234,8 +216,8 @@ static int flush(void *self, fx_ctx *ctx)
 	struct state *s = self;
 	int status = FX_OK;
 
-	if (s->n_held > 0 && s->decided == FX_UNIT_AUTO)
-		status = decide(s, ctx, fx_msg_acquisition(s->held[0]), true);
+	if (s->held.n > 0 && s->decided == FX_UNIT_AUTO)
+		status = decide(s, ctx, fx_msg_acquisition(s->held.list[0]), true);
 	if (status == FX_OK)
 		status = release(s, ctx);
 	fx_record_count(ctx, "samples_outside", s->n_outside);
@@ -250,9 +232,7 @@ static void close_gadget(void *self)
 {
 	struct state *s = self;
 
-	for (int64_t i = 0; i < s->n_held; i++)
-		fx_drop(s->held[i]);
-	fx_free(s->held);
+	fx_msg_list_clear(&s->held);
 }
 
 const fx_gadget fx_plugin = {

@@ -2,6 +2,8 @@
 /* write_nifti: images into image.nii.gz. */
 #include <fornix/gadget.h>
 
+#undef complex /* <complex.h> comes with MRD's structs; here it is the property's name */
+
 struct state {
 	const char *name;
 	bool complex;

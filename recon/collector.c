@@ -86,7 +86,7 @@ static void set_geometry(const fx_collector *c, fx_open_frame *o, const fx_acqui
 
 	for (int i = 0; i < 3; i++) {
 		int64_t n = a->matrix[i] > 0 ? a->matrix[i] : e->encoded.matrix[i];
-		double encoded = e->encoded.fov_mm[i], wanted = e->recon.fov_mm[i];
+		double encoded = a->fov_mm[i] > 0 ? a->fov_mm[i] : e->encoded.fov_mm[i], wanted = e->recon.fov_mm[i];
 
 		o->matrix[i] = n;
 		f->grid[i] = grown(n, c->options.fov_factor);

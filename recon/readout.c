@@ -2,6 +2,7 @@
 /* readout.c - cutting and joining readouts, and turning volumes on a frame's grid into images. */
 #include <fornix/recon.h>
 
+#include <math.h>
 #include <string.h>
 
 /* The message headers' version: MRD has only ever had this one. */
@@ -68,6 +69,20 @@ int fx_readout_trim(fx_math *m, fx_acquisition *a)
 			"readout %u: discard_pre %lld and discard_post %lld leave nothing of its %lld samples",
 			a->head.scan_counter, (long long)pre, (long long)post, (long long)samples);
 	return fx_readout_crop(m, a, pre, samples - pre - post);
+}
+
+int fx_readout_finite(fx_math *m, const fx_acquisition *a)
+{
+	const float *v = (const float *)a->data->data;
+	int64_t samples = a->data->dims[0];
+
+	for (int64_t i = 0; i < 2 * a->data->n; i++)
+		if (!isfinite(v[i]))
+			return fx_math_fail(m, FX_EDATA,
+				"readout %u (slice %u, step %u): sample %lld of coil %lld is not a finite number; the raw data are damaged",
+				a->head.scan_counter, a->head.idx.slice, a->head.idx.kspace_encode_step_1,
+				(long long)(i / 2 % samples), (long long)(i / 2 / samples));
+	return FX_OK;
 }
 
 int fx_join(fx_math *m, fx_array *const *pieces, int64_t n, fx_array **out)

@@ -63,6 +63,7 @@ typedef struct fx_acquisition {
 	int density;                    /**< enum fx_density */
 	int64_t density_iterations;     /**< for FX_DENSITY_ITERATIVE */
 	int64_t matrix[3];              /**< the grid that `k` refers to (grown by outside=grow); 0 before `trajectory` */
+	double fov_mm[3];               /**< of `matrix`, where a gadget cropped it; 0: the header's encoded field of view */
 	int64_t n_outside;              /**< samples dropped or kept beyond the matrix, for the record */
 } fx_acquisition;
 
@@ -177,6 +178,17 @@ FX_EXPORT int fx_msg_to_weighted(fx_msg *m);
 FX_EXPORT int fx_image_set_meta(fx_image *image, const char *name, const char *value);
 /** The entry of that name, or NULL. */
 FX_EXPORT const char *fx_image_get_meta(const fx_image *image, const char *name);
+
+/** Messages held back, in order. Start it zeroed. */
+typedef struct fx_msg_list {
+	int64_t n, capacity;
+	fx_msg **list;
+} fx_msg_list;
+
+/** Adds m at the end (given away; dropped on failure). FX_ENOMEM when short. */
+FX_EXPORT int fx_msg_list_push(fx_msg_list *l, fx_msg *m);
+/** Drops what is left and frees the list. */
+FX_EXPORT void fx_msg_list_clear(fx_msg_list *l);
 
 /** Puts `a` (a reference that is given away) into a slot, dropping what was there. */
 FX_EXPORT void fx_slot_take(fx_array **slot, fx_array *a);

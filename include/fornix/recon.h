@@ -264,6 +264,9 @@ FX_EXPORT int fx_readout_crop(fx_math *m, fx_acquisition *a, int64_t first, int6
 /** Applies discard_pre and discard_post. FX_EDATA where they leave less than nothing. */
 FX_EXPORT int fx_readout_trim(fx_math *m, fx_acquisition *a);
 
+/** FX_EDATA, naming readout, coil and sample, where a sample is not a finite number. */
+FX_EXPORT int fx_readout_finite(fx_math *m, const fx_acquisition *a);
+
 /** A frame being collected. `frame` is the payload of `msg`; `user` belongs to whoever collects. */
 typedef struct fx_open_frame {
 	fx_msg *msg;

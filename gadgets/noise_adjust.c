@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* noise_adjust: prewhiten the coils with the noise covariance of the scan's own noise readouts. */
+#include <fornix/gadget.h>
+#include <fornix/recon.h>
+
+struct state {
+	bool rescale;
+	int64_t n_coils, n_samples;
+	double noise_dwell_us;
+	fx_array *gram;            /* cf64 {coils, coils}: sum of x_a conj(x_b) */
+	fx_array *whitening;       /* cf32 {coils, coils}; NULL before the first imaging readout, or without noise */
+	bool decided;
+	int64_t n_late;
+};
+
+static const fx_prop props[] = {
+	FX_PROP(struct state, rescale, "true", 0, 1,
+		"Scale the noise covariance from the noise readouts' dwell time and receiver bandwidth to the imaging readouts'"),
+	FX_PROP_END
+};
+
+static int take_noise(struct state *s, fx_ctx *ctx, const fx_acquisition *a)
+{
+	int64_t coils = a->data->dims[1];
+	int status = FX_OK;
+
+	if (s->decided) {
+		s->n_late++;
+		return FX_OK;
+	}
+	if (!s->gram) {
+		s->n_coils = coils;
+		s->noise_dwell_us = (double)a->head.sample_time_us;
+		status = fx_array_new2(FX_CF64, coils, coils, &s->gram);
+	}
+	if (status != FX_OK)
+		return fx_fail(ctx, status, "no memory for the noise covariance of %lld coils", (long long)coils);
+	if (coils != s->n_coils)
+		return fx_fail(ctx, FX_EDATA, "noise readout %u has %lld coils, those before it %lld", a->head.scan_counter,
+			(long long)coils, (long long)s->n_coils);
+	s->n_samples += a->data->dims[0];
+	return fx_gram_add(fx_math_of(ctx), a->data, s->gram);
+}
+
+/* Noise power per sample goes with bandwidth: what the noise readouts saw over what the imaging readouts see. */
+static double power_ratio(struct state *s, fx_ctx *ctx, const fx_acquisition *a)
+{
+	double bandwidth = fx_scan(ctx)->noise_bandwidth, dwell = (double)a->head.sample_time_us;
+
+	if (!s->rescale)
+		return 1;
+	if (!(bandwidth > 0))
+		bandwidth = 1;
+	if (!(dwell > 0) || !(s->noise_dwell_us > 0)) {
+		fx_warn(ctx, "a dwell time of 0 us: the noise covariance is not scaled from noise to imaging readouts");
+		return 1;
+	}
+	return s->noise_dwell_us / (dwell * bandwidth);
+}
+
+static int decide(struct state *s, fx_ctx *ctx, const fx_acquisition *a)
+{
+	fx_array *covariance;
+	double ratio;
+	int status;
+
+	s->decided = true;
+	if (s->n_samples == 0) {
+		fx_warn(ctx, "the scan has no noise readouts: coils are not prewhitened");
+		fx_record_text(ctx, "whitening", "identity");
+		return FX_OK;
+	}
+	ratio = power_ratio(s, ctx, a);
+	status = fx_array_new2(FX_CF64, s->n_coils, s->n_coils, &covariance);
+	if (status != FX_OK)
+		return fx_fail(ctx, status, "no memory for the noise covariance");
+	for (int64_t i = 0; i < covariance->n; i++)
+		FX_CF64_OF(covariance)[i] = FX_CF64_OF(s->gram)[i] / (double)s->n_samples * ratio;
+	status = fx_whitening_matrix(fx_math_of(ctx), covariance, &s->whitening);
+	fx_array_unref(covariance);
+	fx_record_text(ctx, "whitening", "noise readouts");
+	fx_record_number(ctx, "noise_samples", (double)s->n_samples);
+	fx_record_number(ctx, "power_ratio", ratio);
+	return status;
+}
+
+static int whiten(struct state *s, fx_ctx *ctx, fx_msg **msg)
+{
+	fx_acquisition *a = fx_msg_acquisition(*msg);
+	fx_array *white = NULL;
+	int status;
+
+	if (!s->whitening || a->data->dims[0] == 0)
+		return FX_OK;
+	if (a->data->dims[1] != s->n_coils)
+		return fx_fail(ctx, FX_EDATA, "readout %u has %lld coils, the noise readouts %lld", a->head.scan_counter,
+			(long long)a->data->dims[1], (long long)s->n_coils);
+	status = fx_msg_own(msg);
+	if (status == FX_OK)
+		status = fx_array_new2(FX_CF32, a->data->dims[0], s->n_coils, &white);
+	if (status != FX_OK)
+		return fx_fail(ctx, status, "no memory for a whitened readout");
+	a = fx_msg_acquisition(*msg);
+	status = fx_math_of(ctx)->ops->coil_mix(fx_math_of(ctx), s->whitening, a->data, white);
+	fx_slot_take(&a->data, white);
+	return status;
+}
+
+static int process(void *self, fx_ctx *ctx, fx_msg *msg)
+{
+	struct state *s = self;
+	const fx_acquisition *a = fx_msg_acquisition(msg);
+	int status = FX_OK;
+
+	if (FX_FLAG(a->head.flags, ISMRMRD_ACQ_IS_NOISE_MEASUREMENT)) {
+		status = take_noise(s, ctx, a);
+		fx_drop(msg);
+		return status;
+	}
+	if (!s->decided)
+		status = decide(s, ctx, a);
+	if (status == FX_OK)
+		status = whiten(s, ctx, &msg);
+	if (status != FX_OK) {
+		fx_drop(msg);
+		return status;
+	}
+	return fx_emit(ctx, msg);
+}
+
+static int flush(void *self, fx_ctx *ctx)
+{
+	const struct state *s = self;
+
+	if (s->n_late > 0)
+		fx_warn(ctx, "%lld noise readouts came after the first imaging readout and were not used", (long long)s->n_late);
+	return FX_OK;
+}
+
+static void close_gadget(void *self)
+{
+	struct state *s = self;
+
+	fx_array_unref(s->gram);
+	fx_array_unref(s->whitening);
+}
+
+const fx_gadget fx_plugin = {
+	.abi = FX_ABI, .name = "noise_adjust",
+	.summary = "Prewhiten the coils with the scan's own noise readouts",
+	.description = "The covariance C = L L^H of the noise readouts, scaled by dwell time and relative receiver noise bandwidth; "
+		"data become L^{-1} D, whose noise has unit covariance: images are then in units of noise. Noise readouts are consumed. "
+		"Without any, data pass untouched, with a warning. Source: Pruessmann et al., Magn. Reson. Med. 46:638 (2001).",
+	.props = props, .state_size = sizeof(struct state),
+	.takes = FX_ACQUISITION, .gives = FX_ACQUISITION, .needs = FX_ACQUISITION, .places = FX_HOST,
+	.process = process, .flush = flush, .close = close_gadget,
+};
