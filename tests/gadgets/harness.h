@@ -8,23 +8,59 @@
 
 #include <fornix/fornix.h>
 
+#include "stream/services.h"
+
+/* A file that a gadget wrote through fx_sink and committed. */
+typedef struct harness_product {
+	char *name;
+	fx_sink_options options;  /* its name is the one above */
+	fx_msg **images;          /* copies that share the arrays */
+	int64_t n_images;
+} harness_product;
+
 typedef struct harness {
-	int status;          /* of the run */
+	int status;               /* of the run, or of loading the chain */
 	fx_error err;
-	fx_msg **out;        /* what left the last gadget, in order */
+	fx_msg **out;             /* what left the last gadget, in order */
 	int64_t n_out;
+	harness_product *products;/* in order of their commits */
+	int64_t n_products;
+	int64_t n_abandoned;      /* files that were opened and thrown away */
+	char **warnings;          /* every line logged as a warning, "gadget: text" */
+	int64_t n_warnings;
+	struct harness_run *run;  /* the rest of it, for the functions below */
 } harness;
 
+typedef struct harness_options {
+	int n_threads;                     /* compute threads; 0: two */
+	int64_t queue_bytes;               /* bound of each queue; 0: the engine's default */
+	fxi_cache *cache;                  /* shared between runs by who passes it; NULL: none */
+	const fx_gadget *const *gadgets;   /* more gadgets than the built ones, ends with NULL; may be NULL */
+	bool no_files;                     /* run without an output folder */
+} harness_options;
+
 /**
- * Runs `chain` ("gadget property=value property=value | gadget ...") on the given messages (owned: consumed) with
- * this MRD XML header. Always fills *h; release with harness_free. Fails the test after 60 s.
+ * Runs `chain` ("gadget property=value property='two words' | gadget ...") on the given messages (owned: consumed) with
+ * this MRD XML header (NULL: a Cartesian 64 x 64 one). Always fills *h; release with harness_free. Fails the test after 60 s.
  */
 void harness_run(harness *h, const char *chain, const char *header_xml, fx_msg **messages, int64_t n_messages);
+void harness_run_with(harness *h, const char *chain, const char *header_xml, fx_msg **messages, int64_t n_messages,
+	const harness_options *options);
 void harness_free(harness *h);
+
+/* What the stage (counted from 0) recorded under a key; NaN, -1 or NULL where it did not. `item` counts from 0. */
+double harness_number(const harness *h, int64_t stage, const char *key, int64_t item);
+int64_t harness_count(const harness *h, int64_t stage, const char *key);
+const char *harness_text(const harness *h, int64_t stage, const char *key, int64_t item);
+/* True where some warning holds this text. */
+bool harness_warned(const harness *h, const char *part);
 
 /** An acquisition of zeros: samples x coils, with an f32 trajectory of `dims` per sample where dims > 0. */
 fx_msg *harness_acquisition(int64_t samples, int64_t coils, int64_t dims);
 /** A minimal MRD header: matrix, field of view in mm, trajectory word ("spiral"), encodingLimits of step_1 0..n-1 (0: none). Free with free(). */
 char *harness_header(const int64_t matrix[3], const double fov_mm[3], const char *trajectory, int64_t n_readouts);
+
+/** A cache in memory, for harness_options; free it with its close. */
+fxi_cache *harness_cache(void);
 
 #endif
