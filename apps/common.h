@@ -3,11 +3,15 @@
 #ifndef FORNIX_APPS_COMMON_H
 #define FORNIX_APPS_COMMON_H
 
+#include <fornix/message.h>
 #include <glib.h>
 
 #include "apps/apps.h"
 #include "stream/pipeline.h"
 #include "stream/registry.h"
+
+/** What a scan consists of, and so what a pipeline starts from. */
+#define FXI_SCAN_KINDS ((unsigned)FX_ACQUISITION | (unsigned)FX_WAVEFORM | (unsigned)FX_TEXT)
 
 /**
  * Parses a verb's options and sees that between `least` and `most` arguments remain (argv[1] is the first). `usage` is

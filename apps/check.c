@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* check.c - `fornix check PIPELINE`: everything that can be known to be wrong without a scan. */
+#include <stdio.h>
+
+#include "apps/common.h"
+#include "stream/chain.h"
+
+static int check(const char *name, char *const *assignments)
+{
+	fxi_registry *registry = NULL;
+	fxi_pipeline *pipeline = NULL;
+	fxi_chain *chain = NULL;
+	fx_error err = {0};
+	int status;
+
+	if (fxi_apps_registry(&registry) != FX_OK)
+		return FXI_EXIT_USAGE;
+	status = fxi_apps_pipeline(name, assignments, &err, &pipeline);
+	if (status == FX_OK)
+		status = fxi_chain_new(pipeline, registry, FXI_SCAN_KINDS, &err, &chain);
+	if (status == FX_OK) {
+		for (int64_t i = 0; i < pipeline->n_stages; i++)
+			printf("ok %s\n", pipeline->stages[i].gadget);
+		printf("ok: %s, %lld gadgets\n", pipeline->file, (long long)pipeline->n_stages);
+	} else
+		fxi_apps_say("%s", err.text);
+	fxi_chain_free(chain);
+	fxi_pipeline_free(pipeline);
+	fxi_registry_free(registry);
+	return status == FX_OK ? FXI_EXIT_DONE : FXI_EXIT_USAGE;
+}
+
+int fxi_app_check(int argc, char **argv)
+{
+	char **assignments = NULL;
+	const GOptionEntry entries[] = {
+		{"set", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &assignments, "Set a property, as in cg.iterations=20 (repeatable)",
+			"GADGET.PROPERTY=VALUE"},
+		G_OPTION_ENTRY_NULL,
+	};
+	int result = FXI_EXIT_USAGE;
+
+	if (fxi_apps_options("PIPELINE", "Checks a pipeline without a scan: gadgets, properties, values, and that the kinds of "
+		    "messages meet.", entries, 1, 1, &argc, &argv))
+		result = check(argv[1], assignments);
+	g_strfreev(assignments);
+	return result;
+}
