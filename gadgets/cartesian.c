@@ -160,7 +160,7 @@ static int close_frame(void *arg, fx_open_frame *open)
 	int64_t holes = average(l, f);
 	int status;
 
-	if (holes > 0 && !s->told_holes) {
+	if (holes > 0 && !s->told_holes && !f->calibration) {
 		s->told_holes = true;
 		fx_warn(s->ctx, "%lld lines inside the sampled part of k-space are missing and taken as 0: expect aliasing",
 			(long long)holes);
@@ -208,13 +208,18 @@ static int open_gadget(void *self, fx_ctx *ctx)
 	return fx_collector_new(fx_math_of(ctx), fx_scan(ctx), &options, &ops, s, &s->collector);
 }
 
+/* Readouts that serve neither an image nor coil maps. */
+static bool skipped(const ISMRMRD_AcquisitionHeader *head)
+{
+	return fx_is_auxiliary(head) && !fx_is_calibration(head);
+}
+
 static int process(void *self, fx_ctx *ctx, fx_msg *msg)
 {
 	struct state *s = self;
-	int64_t frame_id;
 	int status = FX_OK;
 
-	if (fx_is_auxiliary(&fx_msg_acquisition(msg)->head) || fx_msg_acquisition(msg)->data->dims[0] == 0) {
+	if (skipped(&fx_msg_acquisition(msg)->head) || fx_msg_acquisition(msg)->data->dims[0] == 0) {
 		s->n_auxiliary++;
 		fx_drop(msg);
 		return FX_OK;
@@ -225,7 +230,7 @@ static int process(void *self, fx_ctx *ctx, fx_msg *msg)
 	if (status == FX_OK)
 		status = fx_readout_finite(fx_math_of(ctx), fx_msg_acquisition(msg));
 	if (status == FX_OK)
-		status = fx_collector_add(s->collector, fx_msg_acquisition(msg), NULL, 0, &frame_id);
+		status = fx_collector_add(s->collector, fx_msg_acquisition(msg), NULL, 0);
 	fx_drop(msg);
 	return status == FX_OK ? FX_OK : fx_fail(ctx, status, "cannot take a readout in");
 }

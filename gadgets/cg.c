@@ -115,7 +115,13 @@ static int solve(struct state *s, fx_ctx *ctx, fx_frame *f)
 static int process(void *self, fx_ctx *ctx, fx_msg *msg)
 {
 	fx_msg *image = NULL;
-	int status = fx_msg_own(&msg);
+	int status;
+
+	if (fx_msg_frame(msg)->calibration) {
+		fx_drop(msg);
+		return FX_OK;
+	}
+	status = fx_msg_own(&msg);
 
 	if (status == FX_OK)
 		status = solve(self, ctx, fx_msg_frame(msg));

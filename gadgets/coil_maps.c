@@ -5,12 +5,14 @@
 
 enum { WALSH };
 
+#define N_KEPT 4096 /* slices whose maps can be kept; those beyond make their own for every frame */
+
 struct state {
 	int method;
 	int64_t radius, iterations;
 	bool reuse, save;
 	fx_sink *sink;
-	fx_array *kept[256];       /* reuse: maps by slice, of the first frame of that slice */
+	fx_array *kept[N_KEPT];    /* maps by slice: of its calibration, or with reuse of its first frame */
 };
 
 static const char *const methods[] = {[WALSH] = "walsh", NULL};
@@ -34,28 +36,46 @@ static int open_gadget(void *self, fx_ctx *ctx)
 		.complex_values = true}, &s->sink);
 }
 
+static int walsh(struct state *s, fx_ctx *ctx, const fx_frame *f, fx_array **maps)
+{
+	if (!f->direct)
+		return fx_fail(ctx, FX_EINVAL, "maps are made from density-weighted coil images, which frame %lld has not; put <density/> "
+			"in front of <mu/> and leave fhd.accumulate at both", (long long)f->id);
+	return fx_coil_maps_walsh(fx_math_of(ctx), f->direct, (int)s->radius, (int)s->iterations, maps);
+}
+
+/* Maps by a calibration frame of this slice, or by its first frame with reuse=true; NULL where there are none. */
+static int kept_maps(struct state *s, fx_ctx *ctx, const fx_frame *f, fx_array **maps)
+{
+	unsigned slice = f->head.idx.slice;
+
+	*maps = slice < N_KEPT ? fx_array_ref(s->kept[slice]) : NULL;
+	for (int i = 0; *maps && i < 3; i++)
+		if ((*maps)->dims[i] != f->grid[i]) {
+			int64_t is = (*maps)->dims[i];
+
+			fx_array_unref(*maps);
+			*maps = NULL;
+			return fx_fail(ctx, FX_EDATA, "slice %u: the maps that are kept have %lld voxels along axis %d, the frame %lld; "
+				"calibration and imaging need the same matrix, and coil_maps.reuse=false where it changes within a scan",
+				slice, (long long)is, i, (long long)f->grid[i]);
+		}
+	return FX_OK;
+}
+
 static int make_maps(struct state *s, fx_ctx *ctx, fx_frame *f)
 {
 	unsigned slice = f->head.idx.slice;
-	bool can_keep = s->reuse && slice < sizeof s->kept / sizeof s->kept[0];
 	fx_array *maps = NULL;
-	int status = FX_OK;
+	int status = f->calibration ? FX_OK : kept_maps(s, ctx, f, &maps);
 
-	if (can_keep && s->kept[slice]) {
-		for (int i = 0; i < 3; i++)
-			if (s->kept[slice]->dims[i] != f->grid[i])
-				return fx_fail(ctx, FX_EDATA, "slice %u changes its matrix within the scan; set coil_maps.reuse=false", slice);
-		maps = fx_array_ref(s->kept[slice]);
-	} else {
-		if (!f->direct)
-			return fx_fail(ctx, FX_EINVAL, "maps are made from density-weighted coil images, which frame %lld has not; put "
-				"<density/> in front of <mu/> and leave fhd.accumulate at both", (long long)f->id);
-		status = fx_coil_maps_walsh(fx_math_of(ctx), f->direct, (int)s->radius, (int)s->iterations, &maps);
+	if (status == FX_OK && !maps) {
+		status = walsh(s, ctx, f, &maps);
+		if (status == FX_OK && (s->reuse || f->calibration) && slice < N_KEPT)
+			fx_slot_take(&s->kept[slice], fx_array_ref(maps));
 	}
 	if (status != FX_OK)
 		return status;
-	if (can_keep && !s->kept[slice])
-		s->kept[slice] = fx_array_ref(maps);
 	fx_slot_take(&f->maps, maps);
 	return FX_OK;
 }
@@ -84,6 +104,10 @@ static int process(void *self, fx_ctx *ctx, fx_msg *msg)
 		fx_drop(msg);
 		return fx_fail(ctx, status, "cannot make coil maps");
 	}
+	if (fx_msg_frame(msg)->calibration) {
+		fx_drop(msg);
+		return FX_OK;
+	}
 	return fx_emit(ctx, msg);
 }
 
@@ -101,7 +125,7 @@ static void close_gadget(void *self)
 	struct state *s = self;
 
 	fx_sink_abandon(s->sink);
-	for (size_t i = 0; i < sizeof s->kept / sizeof s->kept[0]; i++)
+	for (size_t i = 0; i < N_KEPT; i++)
 		fx_array_unref(s->kept[i]);
 }
 
@@ -110,7 +134,7 @@ const fx_gadget fx_plugin = {
 	.summary = "Coil sensitivity maps of each frame",
 	.description = "Walsh et al., Magn. Reson. Med. 43:682 (2000): at each voxel the dominant eigenvector of the coil images' "
 		"covariance over a block around it, normalised to a sum of squares of 1, phase relative to the strongest coil. Made from "
-		"the frame's own density-weighted coil images; one coil gives maps of phase only.",
+		"calibration readouts where the scan has them, else from the frame's own density-weighted coil images.",
 	.props = props, .state_size = sizeof(struct state),
 	.takes = FX_FRAME, .gives = FX_FRAME, .needs = FX_FRAME, .places = FX_HOST,
 	.open = open_gadget, .process = process, .flush = flush, .close = close_gadget,

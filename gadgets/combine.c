@@ -39,7 +39,13 @@ static int combine(struct state *s, fx_ctx *ctx, const fx_frame *f, fx_msg **ima
 static int process(void *self, fx_ctx *ctx, fx_msg *msg)
 {
 	fx_msg *image = NULL;
-	int status = combine(self, ctx, fx_msg_frame(msg), &image);
+	int status;
+
+	if (fx_msg_frame(msg)->calibration) {
+		fx_drop(msg);
+		return FX_OK;
+	}
+	status = combine(self, ctx, fx_msg_frame(msg), &image);
 
 	fx_drop(msg);
 	if (status != FX_OK)

@@ -96,7 +96,7 @@ static int add(void *arg, fx_open_frame *open, const fx_acquisition *a, const fx
 	struct sums *sums = open->user;
 	int status = FX_OK;
 
-	if (fx_wanted(s->ctx, FX_WEIGHTED))
+	if (!open->frame->calibration && fx_wanted(s->ctx, FX_WEIGHTED))
 		status = pass_on(s, open->frame, a, phi2);
 	if (status == FX_OK && sums->plain)
 		status = fx_accumulator_add(sums->plain, a->k, a->data, NULL);
@@ -208,8 +208,7 @@ static int process(void *self, fx_ctx *ctx, fx_msg *msg)
 {
 	struct state *s = self;
 	const fx_weighted *w = fx_msg_weighted(msg);
-	int64_t frame_id;
-	int status = fx_collector_add(s->collector, &w->readout, w->phi2, w->data_norm2, &frame_id);
+	int status = fx_collector_add(s->collector, &w->readout, w->phi2, w->data_norm2);
 
 	(void)ctx;
 	fx_drop(msg);

@@ -67,8 +67,7 @@ static int open_gadget(void *self, fx_ctx *ctx)
 static int process(void *self, fx_ctx *ctx, fx_msg *msg)
 {
 	struct state *s = self;
-	int64_t frame_id;
-	int status = fx_collector_add(s->collector, fx_msg_acquisition(msg), NULL, 0, &frame_id);
+	int status = fx_collector_add(s->collector, fx_msg_acquisition(msg), NULL, 0);
 
 	(void)ctx;
 	fx_drop(msg);

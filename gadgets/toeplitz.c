@@ -204,6 +204,8 @@ static int process(void *self, fx_ctx *ctx, fx_msg *msg)
 		fx_drop(msg);
 		return status;
 	}
+	if (fx_msg_frame(msg)->calibration)
+		return fx_emit(ctx, msg);
 	status = fx_msg_own(&msg);
 	if (status == FX_OK)
 		status = attach(self, ctx, fx_msg_frame(msg));

@@ -169,7 +169,8 @@ static int admit(struct state *s, fx_ctx *ctx, fx_msg **msg, bool *skip)
 	int status;
 
 	a = fx_msg_acquisition(*msg);
-	*skip = fx_is_auxiliary(&a->head) || a->data->dims[0] == 0;
+	/* calibration that comes without a trajectory (Cartesian lines) is no use to a non-Cartesian chain */
+	*skip = a->data->dims[0] == 0 || (fx_is_auxiliary(&a->head) && !(fx_is_calibration(&a->head) && a->traj));
 	if (*skip) {
 		s->n_auxiliary++;
 		return FX_OK;
@@ -242,7 +243,7 @@ const fx_gadget fx_plugin = {
 		"cycles/FOV and 1/m that puts the best-filled axis nearest its Nyquist frequency; an ambiguous case is an error that "
 		"lists the candidates. Readouts are held only until the unit is known, which the first one usually settles; with "
 		"outside=grow all are held to the end of the input. Samples beyond the matrix are never wrapped. discard_pre and "
-		"discard_post are applied; readouts that are no part of an image (calibration, navigators, dummies, empty ones) are "
+		"discard_post are applied; readouts that serve neither an image nor coil maps (navigators, dummies, empty ones) are "
 		"counted and dropped.",
 	.props = props, .state_size = sizeof(struct state),
 	.takes = FX_ACQUISITION, .gives = FX_ACQUISITION, .needs = FX_ACQUISITION, .places = FX_HOST,

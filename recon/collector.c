@@ -141,6 +141,7 @@ static int begin_frame(fx_collector *c, int64_t id, const fx_acquisition *a, fx_
 	}
 	o->frame = fx_msg_frame(o->msg);
 	o->frame->id = id;
+	o->frame->calibration = id < 0;
 	o->frame->head = a->head;
 	o->frame->n_coils = a->data->dims[1];
 	o->density = a->density;
@@ -293,12 +294,38 @@ static int check_readout(fx_collector *c, const fx_acquisition *a)
 	return FX_OK;
 }
 
-int fx_collector_add(fx_collector *c, const fx_acquisition *a, const fx_array *phi2, double norm2, int64_t *frame_id)
+/* Calibration frames have ids below 0, by encoding and slice: their readouts come before, or between, the imaging ones. */
+static int add_calibration(fx_collector *c, const fx_acquisition *a, const fx_array *phi2, double norm2)
+{
+	int64_t id = -1 - (((int64_t)a->head.encoding_space_ref << 16) + a->head.idx.slice);
+	fx_open_frame *o = find_open(c, id);
+	int status = o ? FX_OK : begin_frame(c, id, a, &o);
+
+	return status == FX_OK ? add_piece(c, o, a, phi2, norm2) : status;
+}
+
+static int close_calibration(fx_collector *c)
+{
+	int status = FX_OK;
+
+	for (int64_t i = 0; i < c->n_open && status == FX_OK;) {
+		if (c->open[i]->frame->calibration)
+			status = close_frame(c, c->open[i]->frame->id, false);
+		else
+			i++;
+	}
+	return status;
+}
+
+int fx_collector_add(fx_collector *c, const fx_acquisition *a, const fx_array *phi2, double norm2)
 {
 	fx_framed framed;
 	int status = check_readout(c, a);
 
-	*frame_id = -1;
+	if (status == FX_OK && fx_is_calibration(&a->head))
+		return add_calibration(c, a, phi2, norm2);
+	if (status == FX_OK)
+		status = close_calibration(c);
 	if (status == FX_OK)
 		status = fx_framer_add(c->framer, &a->head, c->m->err, &framed);
 	if (status != FX_OK)
@@ -313,8 +340,6 @@ int fx_collector_add(fx_collector *c, const fx_acquisition *a, const fx_array *p
 		if (status == FX_OK)
 			status = add_piece(c, o, a, phi2, norm2);
 	}
-	if (framed.n_frames == 1)
-		*frame_id = framed.frames[0];
 	for (int64_t i = framed.n_before; i < framed.n_closed && status == FX_OK; i++)
 		status = close_frame(c, framed.closed[i], false);
 	return status;
@@ -327,6 +352,8 @@ int fx_collector_end(fx_collector *c, int64_t *n_partial)
 	int status = fx_framer_end(c->framer, c->m->err, &framed, &partial);
 
 	*n_partial = 0;
+	if (status == FX_OK)
+		status = close_calibration(c);
 	for (int64_t i = 0; i < framed.n_closed && status == FX_OK; i++) {
 		const fx_open_frame *o = find_open(c, framed.closed[i]);
 

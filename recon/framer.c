@@ -57,6 +57,14 @@ bool fx_is_auxiliary(const ISMRMRD_AcquisitionHeader *head)
 		!FX_FLAG(head->flags, ISMRMRD_ACQ_IS_PARALLEL_CALIBRATION_AND_IMAGING);
 }
 
+bool fx_is_calibration(const ISMRMRD_AcquisitionHeader *head)
+{
+	ISMRMRD_AcquisitionHeader rest = *head;
+
+	rest.flags &= ~(UINT64_C(1) << (ISMRMRD_ACQ_IS_PARALLEL_CALIBRATION - 1));
+	return fx_is_auxiliary(head) && !fx_is_auxiliary(&rest);
+}
+
 /* ---- life ------------------------------------------------------------------------------------ */
 
 int fx_framer_new(const fx_header *scan, const fx_framer_options *options, fx_error *err, fx_framer **out)

@@ -108,6 +108,7 @@ typedef struct fx_frame {
 	int64_t grid[3];
 	int64_t n_coils;
 	int64_t n_readouts;
+	bool calibration;                 /**< of calibration readouts: for coil maps, no image */
 	bool partial;                     /**< cut short: input ended, aborted or lost */
 
 	fx_array *k;                      /**< f64 {3, M}: the frame's trajectory, readouts in order of arrival */

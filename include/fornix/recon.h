@@ -240,6 +240,8 @@ FX_EXPORT void fx_framer_free(fx_framer *f);
  * phase stabilisation, surface coil correction.
  */
 FX_EXPORT bool fx_is_auxiliary(const ISMRMRD_AcquisitionHeader *head);
+/** True for readouts that serve coil calibration alone. */
+FX_EXPORT bool fx_is_calibration(const ISMRMRD_AcquisitionHeader *head);
 /**
  * Places one imaging readout. FX_EDATA where it belongs to a frame that is already complete, too many are open, or the
  * header has no such encoding; the framer is then good for fx_framer_end only.
@@ -306,11 +308,10 @@ FX_EXPORT int fx_collector_new(fx_math *m, const fx_header *scan, const fx_colle
 	const fx_collect_ops *ops, void *arg, fx_collector **out);
 FX_EXPORT void fx_collector_free(fx_collector *c);
 /**
- * One readout (borrowed). *frame_id is the frame it went to, -1 where it went to several (sliding window). Auxiliary
- * readouts are the caller's business.
+ * One readout (borrowed). Calibration readouts make frames of their own, one a slice, which close before the next
+ * imaging readout. Other auxiliary readouts are the caller's business.
  */
-FX_EXPORT int fx_collector_add(fx_collector *c, const fx_acquisition *a, const fx_array *phi2, double norm2,
-	int64_t *frame_id);
+FX_EXPORT int fx_collector_add(fx_collector *c, const fx_acquisition *a, const fx_array *phi2, double norm2);
 /** End of input: closes what is open. *n_partial tells how many were cut short. */
 FX_EXPORT int fx_collector_end(fx_collector *c, int64_t *n_partial);
 
