@@ -18,6 +18,7 @@ struct state {
 /* Q of one frame under way. `sum` is NULL where the trajectory looks like one that is known. */
 struct sum {
 	int64_t frame_id;
+	fx_fourier_spec spec;
 	fx_fourier *fourier;
 	fx_accumulator *sum;
 };
@@ -69,7 +70,6 @@ static bool looks_known(struct state *s, fx_ctx *ctx, const fx_weighted *w)
 
 static int begin(struct state *s, fx_ctx *ctx, const fx_weighted *w, struct sum **out)
 {
-	fx_fourier_spec spec = fx_toeplitz_spec(method_of(s, w->method), s->tolerance, w->grid, w->scale);
 	struct sum *sum;
 	int status = FX_OK;
 
@@ -88,8 +88,9 @@ static int begin(struct state *s, fx_ctx *ctx, const fx_weighted *w, struct sum 
 	sum = &s->open[s->n_open++];
 	memset(sum, 0, sizeof *sum);
 	sum->frame_id = w->frame_id;
+	sum->spec = fx_toeplitz_spec(method_of(s, w->method), s->tolerance, w->grid, w->scale);
 	if (!looks_known(s, ctx, w)) {
-		status = fx_fourier_new(fx_math_of(ctx), &spec, &sum->fourier);
+		status = fx_fourier_new(fx_math_of(ctx), &sum->spec, &sum->fourier);
 		if (status == FX_OK)
 			status = fx_accumulator_new(sum->fourier, 1, &sum->sum);
 	}
@@ -122,7 +123,7 @@ static int add(struct state *s, fx_ctx *ctx, const fx_weighted *w)
 		status = begin(s, ctx, w, &sum);
 	if (status != FX_OK || !sum->sum)
 		return status;
-	status = fx_toeplitz_samples(fx_math_of(ctx), w->readout.k, w->phi2, &samples);
+	status = fx_toeplitz_samples(fx_math_of(ctx), &sum->spec, w->readout.k->dims[1], w->phi2, &samples);
 	if (status == FX_OK)
 		status = fx_accumulator_add(sum->sum, w->readout.k, samples, NULL);
 	fx_array_unref(samples);

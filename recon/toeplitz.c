@@ -54,10 +54,9 @@ int fx_toeplitz_from_q(fx_math *m, fx_array *q_take, fx_array **kernel)
 	return status;
 }
 
-/* |phi|^2, or ones, as the real type that goes with `type`. */
-static int weights_of(fx_math *m, int type, int64_t n, const fx_array *phi2, fx_array **out)
+int fx_toeplitz_samples(fx_math *m, const fx_fourier_spec *spec, int64_t n, const fx_array *phi2, fx_array **out)
 {
-	int real = type == FX_CF64 ? FX_F64 : FX_F32;
+	int real = spec->type == FX_CF64 ? FX_F64 : FX_F32;
 	int status;
 
 	if (phi2)
@@ -88,7 +87,7 @@ int fx_toeplitz_kernel(fx_math *m, int method, double tolerance, const int64_t d
 	if (phi2 && phi2->n != k->dims[1])
 		return fx_math_fail(m, FX_EINVAL, "%lld samples of |phi|^2 do not go with %lld points of a trajectory",
 			(long long)phi2->n, (long long)k->dims[1]);
-	status = weights_of(m, spec.type, k->dims[1], phi2, &weights);
+	status = fx_toeplitz_samples(m, &spec, k->dims[1], phi2, &weights);
 	if (status == FX_OK)
 		status = fx_fourier_new(m, &spec, &f);
 	if (status == FX_OK)

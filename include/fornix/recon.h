@@ -78,8 +78,9 @@ FX_EXPORT int fx_toeplitz_kernel(fx_math *m, int method, double tolerance, const
 	const fx_array *k, const fx_array *phi2, fx_array **kernel);
 /** The same piece by piece: an fx_fourier of this spec accumulates Q, and this turns it into the kernel. */
 FX_EXPORT fx_fourier_spec fx_toeplitz_spec(int method, double tolerance, const int64_t dims[3], double scale);
-/** What such an accumulator is given for a piece of trajectory: |phi|^2 {M, 1} in the spec's own type; phi2 NULL means 1. */
-FX_EXPORT int fx_toeplitz_samples(fx_math *m, const fx_array *k, const fx_array *phi2, fx_array **samples);
+/** What such an accumulator is given for n samples: |phi|^2 {n}, real, in the spec's precision; phi2 NULL means 1. */
+FX_EXPORT int fx_toeplitz_samples(fx_math *m, const fx_fourier_spec *spec, int64_t n, const fx_array *phi2,
+	fx_array **samples);
 FX_EXPORT int fx_toeplitz_from_q(fx_math *m, fx_array *q_take, fx_array **kernel);
 /** A digest (64 hex digits and a NUL) of trajectory, phi2, matrix, method, tolerance and scale. */
 FX_EXPORT void fx_toeplitz_digest(int method, double tolerance, const int64_t dims[3], double scale,
