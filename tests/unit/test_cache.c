@@ -298,8 +298,8 @@ static void unwritable_is_a_warning(void)
 static void keys_are_checked(void)
 {
 	static const char *const bad[] = {"", "../a", "A", "a/b", "a.b",
-		"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
-		"0123456789abcdef0123456789abcdef"};
+		("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+		"0123456789abcdef0123456789abcdef")};
 	fxi_cache *c = open_cache(folder, GIB);
 	fx_array *a = make(1, 1), *b;
 
