@@ -2,7 +2,6 @@
 /* harness.c - a run of the real engine around a test's messages, with files and cache in memory. */
 #include "harness.h"
 
-#include "stream/chain.h"
 #include "stream/record.h"
 #include "xml/mrd_header.h"
 
@@ -388,6 +387,12 @@ const char *harness_text(const harness *h, int64_t stage, const char *key, int64
 	const fxi_entry *e = entry(h, stage, key, FXI_TEXT);
 
 	return e && item < e->n ? e->texts[item] : NULL;
+}
+
+void harness_stage(const harness *h, int64_t stage, fxi_stage_report *out)
+{
+	CU_ASSERT_PTR_NOT_NULL_FATAL(h->run->chain);
+	fxi_chain_stage(h->run->chain, stage, out);
 }
 
 bool harness_warned(const harness *h, const char *part)

@@ -8,7 +8,7 @@
 
 #include <fornix/fornix.h>
 
-#include "stream/services.h"
+#include "stream/chain.h"
 
 /* A file that a gadget wrote through fx_sink and committed. */
 typedef struct harness_product {
@@ -52,6 +52,8 @@ void harness_free(harness *h);
 double harness_number(const harness *h, int64_t stage, const char *key, int64_t item);
 int64_t harness_count(const harness *h, int64_t stage, const char *key);
 const char *harness_text(const harness *h, int64_t stage, const char *key, int64_t item);
+/* The engine's whole report of a stage; the chain must have been loaded. */
+void harness_stage(const harness *h, int64_t stage, fxi_stage_report *out);
 /* True where some warning holds this text. */
 bool harness_warned(const harness *h, const char *part);
 
