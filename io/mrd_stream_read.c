@@ -16,7 +16,6 @@
 
 #define BUFFER_BYTES ((size_t)256 << 10)
 #define TEXT_MAX_BYTES ((uint64_t)16 << 20)
-#define READ_MAX_BYTES ((size_t)1 << 30)
 #define MAX_CHANNELS 1024   /* what MRD's channel mask has room for */
 
 struct stream {
@@ -94,8 +93,7 @@ static int bad(const struct stream *s, int status, fx_error *err, const char *fm
 /* One read(2); *n is 0 at the end of the stream. */
 static int read_some(struct stream *s, void *to, size_t bytes, size_t *n, fx_error *err)
 {
-	/* The system moves less than 2 GiB a call anyway, and the bound tells the compiler that nothing wraps. */
-	ssize_t got = read(s->fd, to, bytes < READ_MAX_BYTES ? bytes : READ_MAX_BYTES);
+	ssize_t got = read(s->fd, to, bytes);
 
 	*n = got > 0 ? (size_t)got : 0;
 	if (got >= 0)
