@@ -91,13 +91,29 @@ bool fxi_h5_put_text(hid_t parent, const char *name, const char *text)
 	return ok;
 }
 
-hid_t fxi_h5_growing(hid_t parent, const char *name, hid_t type, int n_tail, const hsize_t *tail, hsize_t chunk)
+static void shorten_chunks(hsize_t *chunks, int rank, hsize_t element, hsize_t max_bytes)
+{
+	for (int i = 0; i < rank; i++) {
+		hsize_t rest = element;
+
+		for (int j = i + 1; j < rank; j++)
+			rest *= chunks[j];
+		if (rest * chunks[i] <= max_bytes)
+			return;
+		chunks[i] = rest < max_bytes ? max_bytes / rest : 1;
+	}
+}
+
+hid_t fxi_h5_growing(hid_t parent, const char *name, hid_t type, int n_tail, const hsize_t *tail, hsize_t chunk,
+	hsize_t max_bytes)
 {
 	hsize_t dims[H5S_MAX_RANK] = {0}, most[H5S_MAX_RANK] = {H5S_UNLIMITED}, chunks[H5S_MAX_RANK] = {chunk};
 	hid_t space, create, data = -1;
 
 	for (int i = 0; i < n_tail; i++)
 		dims[i + 1] = most[i + 1] = chunks[i + 1] = tail[i];
+	if (max_bytes > 0)
+		shorten_chunks(chunks, n_tail + 1, H5Tget_size(type), max_bytes);
 	space = H5Screate_simple(n_tail + 1, dims, most);
 	create = H5Pcreate(H5P_DATASET_CREATE);
 	if (space >= 0 && create >= 0 && H5Pset_chunk(create, n_tail + 1, chunks) >= 0)

@@ -23,8 +23,12 @@ int fxi_h5_file_failed(const fxi_h5_file *f, fx_error *err);
 
 /** One string (a variable-length one, in a dataset of one element, as libismrmrd writes its XML header). */
 bool fxi_h5_put_text(hid_t parent, const char *name, const char *text);
-/** An empty dataset {0, tail...} that grows along its first axis in chunks of `chunk` entries. Negative on failure. */
-hid_t fxi_h5_growing(hid_t parent, const char *name, hid_t type, int n_tail, const hsize_t *tail, hsize_t chunk);
+/**
+ * An empty dataset {0, tail...} that grows along its first axis in chunks of `chunk` entries; the slowest axes of a chunk
+ * are shortened where it would be larger than max_bytes (0: no bound). Negative on failure.
+ */
+hid_t fxi_h5_growing(hid_t parent, const char *name, hid_t type, int n_tail, const hsize_t *tail, hsize_t chunk,
+	hsize_t max_bytes);
 /** Appends n entries behind the `have` that are there. */
 bool fxi_h5_append(hid_t dataset, hid_t memory_type, hsize_t have, hsize_t n, const void *entries);
 

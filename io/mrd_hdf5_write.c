@@ -78,7 +78,7 @@ static int open_data(fxi_raw_writer *w, const char *header_xml)
 	w->readouts.type = fxi_h5_record_type();
 	if (w->group < 0 || w->readouts.type < 0 || !fxi_h5_put_text(w->group, "xml", header_xml))
 		return FX_EIO;
-	w->readouts.dataset = fxi_h5_growing(w->group, "data", w->readouts.type, 0, NULL, BLOCK_RECORDS);
+	w->readouts.dataset = fxi_h5_growing(w->group, "data", w->readouts.type, 0, NULL, BLOCK_RECORDS, 0);
 	return w->readouts.dataset < 0 ? FX_EIO : FX_OK;
 }
 
@@ -162,7 +162,7 @@ static int open_waveforms(fxi_raw_writer *w, fx_error *err)
 	errno = 0;
 	w->waveforms.type = fxi_h5_waveform_type();
 	if (w->waveforms.type >= 0)
-		w->waveforms.dataset = fxi_h5_growing(w->group, "waveforms", w->waveforms.type, 0, NULL, BLOCK_RECORDS);
+		w->waveforms.dataset = fxi_h5_growing(w->group, "waveforms", w->waveforms.type, 0, NULL, BLOCK_RECORDS, 0);
 	if (w->waveforms.dataset < 0)
 		status = fxi_h5_file_failed(&w->file, err);
 	fxi_h5_leave(&guard);
