@@ -113,7 +113,7 @@ def check(scratch):
         return os.path.join(scratch, name)
 
     scan = path("scan.h5")
-    subprocess.run([FORNIX, "phantom", "shepp-logan", "--trajectory", "radial", "--matrix", "64,64,1", "--fov", "240,240,5",
+    subprocess.run([FORNIX, "phantom", "shepp-logan", "--trajectory", "radial", "--matrix", "64,64,1", "--fov-mm", "240,240,5",
                     "--coils", "4", "-o", scan], check=True, stdout=subprocess.DEVNULL)
     out = path("out")
 
@@ -147,9 +147,9 @@ def check(scratch):
         edit(scan, path(name + ".h5"), change)
         bad(name, words)
     edit(scan, path("fov.h5"), in_metres, no_field_of_view)
-    bad("fov", ["field of view"], settings=["trajectory.unit=1/m"])
+    bad("fov", ["field of view"], settings=["trajectory.unit=per_m"])
     edit(scan, path("huge.h5"), None, enormous)
-    bad("huge", ["memory"], settings=["trajectory.unit=cycles/voxel"])
+    bad("huge", ["memory"], settings=["trajectory.unit=cycles_per_voxel"])
     edit(scan, path("xml.h5"), None, lambda text: text[:len(text) // 2])
     bad("xml", ["xml.h5"])
 
