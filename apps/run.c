@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * run.c - `fornix run PIPELINE INPUT`: a scan through a chain into a folder. What is wrong with the call is found before
+ * anything is written; from then on the folder gets its run.json, whatever happens.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "apps/common.h"
+#include "apps/progress.h"
+#include "apps/run_record.h"
+#include "io/cache.h"
+#include "io/files.h"
+#include "io/input.h"
+#include "stream/chain.h"
+#include "xml/mrd_header.h"
+
+struct options {
+	char *folder, *group, *backend;
+	char **assignments;
+	gint n_threads;
+	gboolean quiet, verbose, no_cache;
+};
+
+struct run {
+	const struct options *options;
+	const char *input;
+	fxi_registry *registry;
+	fxi_pipeline *pipeline;
+	fxi_chain *chain;
+	fxi_source *source;
+	fx_header *header;
+	fxi_files *files;
+	fxi_cache *cache;
+	fxi_progress progress;
+	bool to_user;   /* notes and a summary are wanted, beside warnings and errors */
+	char *backend_name;
+	fx_error err;
+};
+
+/* ---- Ctrl-C ---------------------------------------------------------------------------------- */
+
+/* Of the one run that a process makes: signal handlers get no argument. */
+static fxi_chain *_Atomic running;
+static atomic_bool stop_asked, writing;
+
+static void on_signal(int number)
+{
+	static const char text[] = "fornix: stopped\n";
+	fxi_chain *chain = atomic_load(&running);
+
+	(void)number;
+	/* Until the folder is touched there is nothing to tidy up, and opening a pipe may wait for its writer for ever. */
+	if (!atomic_load(&writing)) {
+		ssize_t n = write(STDERR_FILENO, text, sizeof text - 1);
+
+		(void)n;
+		_exit(FXI_EXIT_STOPPED);
+	}
+	atomic_store(&stop_asked, true);
+	if (chain)
+		fxi_chain_stop(chain);
+}
+
+/* The first signal stops the run in order, the second ends the process at once. Reads are not restarted. */
+static void catch_signals(void)
+{
+	struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+}
+
+/* ---- what the chain says --------------------------------------------------------------------- */
+
+static void on_log(void *arg, int level, const char *gadget, const char *text)
+{
+	struct run *run = arg;
+	const char *colon = gadget ? ": " : "";
+
+	if (!gadget)
+		gadget = "";
+	if (level == FXI_WARNING && !run->options->quiet)
+		fxi_progress_line(&run->progress, "fornix: warning: %s%s%s", gadget, colon, text);
+	else if (level == FXI_INFO && run->to_user)
+		fxi_progress_line(&run->progress, "fornix: %s%s%s", gadget, colon, text);
+	else if (level == FXI_DEBUG && run->options->verbose)
+		fxi_progress_line(&run->progress, "fornix: %s%s%s", gadget, colon, text);
+	/* A failure comes back from the chain too, and is said once, at the end. */
+}
+
+static void on_progress(void *arg, double fraction, int64_t n_messages)
+{
+	struct run *run = arg;
+
+	fxi_progress_update(&run->progress, fraction, n_messages);
+}
+
+/* ---- the parts of a run ---------------------------------------------------------------------- */
+
+/* All that can be wrong with the call: nothing was written yet. */
+static int prepare(struct run *run, const char *pipeline)
+{
+	fx_math *math;
+	int status;
+
+	if (fxi_apps_registry(&run->registry) != FX_OK)
+		return FX_EINVAL;
+	status = fxi_apps_pipeline(pipeline, run->options->assignments, &run->err, &run->pipeline);
+	if (status == FX_OK)
+		status = fxi_chain_new(run->pipeline, run->registry, FXI_SCAN_KINDS, &run->err, &run->chain);
+	if (status == FX_OK && run->options->n_threads < 0)
+		status = fx_error_set(&run->err, FX_EINVAL, "--threads is %d; it takes 0 (every processor) or a number of threads",
+			run->options->n_threads);
+	if (status != FX_OK)
+		return status;
+	status = fx_math_new(run->options->backend, run->options->n_threads, &run->err, &math);
+	if (status == FX_OK) {
+		run->backend_name = g_strdup(math->ops->name);
+		fx_math_free(math);
+	}
+	return status;
+}
+
+static int read_header(struct run *run)
+{
+	fx_error why = {0};
+	int status = fxi_header_parse(run->source->header_xml, strlen(run->source->header_xml), &why, &run->header);
+
+	if (status != FX_OK)
+		fx_error_set(&run->err, status, "%s: %s", run->input, why.text);
+	return status;
+}
+
+static int work(struct run *run)
+{
+	fxi_services services = {.files = run->files, .cache = run->cache, .log = on_log, .log_arg = run};
+	fxi_run_options options = {.backend = run->options->backend, .n_threads = run->options->n_threads,
+		.progress = on_progress, .progress_arg = run};
+	int status;
+
+	atomic_store(&running, run->chain);
+	if (atomic_load(&stop_asked)) /* between the handler's being set and now */
+		fxi_chain_stop(run->chain);
+	status = fxi_chain_run(run->chain, run->header, run->source, &services, &options, &run->err);
+	atomic_store(&running, NULL);
+	return status;
+}
+
+static void write_record(struct run *run, int status, const char *started)
+{
+	bool stopped = status == FX_ECANCELED && atomic_load(&stop_asked);
+	fxi_run_record record = {
+		.status = status == FX_OK ? "done" : stopped ? "stopped" : "failed",
+		.error = status == FX_OK ? NULL : run->err.text,
+		.started = started,
+		.seconds = fxi_progress_seconds(&run->progress),
+		.pipeline = run->pipeline,
+		.assignments = run->options->assignments,
+		.input = run->input,
+		.group = run->options->group,
+		.source = run->source,
+		.backend = run->backend_name,
+		.n_threads = run->options->n_threads > 0 ? run->options->n_threads : fx_processors(),
+		.chain = run->chain,
+	};
+	fx_error err = {0};
+
+	record.products = fxi_files_names(run->files, &record.n_products);
+	if (fxi_run_record_write(&record, run->options->folder, &err) == FX_OK)
+		return;
+	/* The run's own failure is the one to tell first; without one, this is the run's failure. */
+	if (run->err.status == FX_OK)
+		fx_error_set(&run->err, err.status, "%s", err.text);
+	else
+		fxi_progress_line(&run->progress, "fornix: %s", err.text);
+}
+
+static void summarise(struct run *run)
+{
+	int64_t n;
+	const char *const *names = fxi_files_names(run->files, &n);
+
+	fprintf(stderr, "%-20s %10s %10s %10s %10s\n", "gadget", "in", "out", "seconds", "opening");
+	for (int64_t i = 0; i < fxi_chain_n_stages(run->chain); i++) {
+		fxi_stage_report s;
+
+		fxi_chain_stage(run->chain, i, &s);
+		fprintf(stderr, "%-20s %10lld %10lld %10.2f %10.2f\n", s.gadget, (long long)s.n_in, (long long)s.n_out, s.busy_s,
+			s.open_s);
+	}
+	fprintf(stderr, "%.2f s in all, on %s with %d threads\n", fxi_progress_seconds(&run->progress), run->backend_name,
+		run->options->n_threads > 0 ? run->options->n_threads : fx_processors());
+	for (int64_t i = 0; i < n; i++)
+		fprintf(stderr, "%s/%s\n", run->options->folder, names[i]);
+}
+
+static int run_all(struct run *run, const char *pipeline)
+{
+	GDateTime *now = g_date_time_new_now_utc();
+	char *started = g_date_time_format(now, "%Y-%m-%dT%H:%M:%SZ");
+	int status = prepare(run, pipeline);
+	bool prepared = status == FX_OK;
+
+	g_date_time_unref(now);
+	if (status == FX_OK)
+		status = fxi_input_open(run->input, run->options->group, &run->err, &run->source);
+	prepared = prepared && status != FX_EINVAL; /* a wrong --group */
+	atomic_store(&writing, true);
+	if (status == FX_OK)
+		status = fxi_files_folder(run->options->folder, &run->err, &run->files);
+	if (status == FX_OK && !run->options->no_cache)
+		status = fxi_cache_open(NULL, FXI_CACHE_DEFAULT_BYTES, &run->err, &run->cache);
+	if (status == FX_OK)
+		status = read_header(run);
+	if (status == FX_OK)
+		status = work(run);
+	if (run->files) {
+		write_record(run, status, started);
+		status = status == FX_OK ? run->err.status : status;
+	}
+	fxi_progress_end(&run->progress);
+	if (status == FX_OK && run->to_user)
+		summarise(run);
+	g_free(started);
+	if (status == FX_OK)
+		return FXI_EXIT_DONE;
+	if (status == FX_ECANCELED && atomic_load(&stop_asked)) {
+		fxi_apps_say("stopped; nothing unfinished was left in %s", run->options->folder);
+		return FXI_EXIT_STOPPED;
+	}
+	if (run->err.status != FX_OK)
+		fxi_apps_say("%s", run->err.text);
+	return prepared ? FXI_EXIT_FAILED : FXI_EXIT_USAGE;
+}
+
+static int run_with(const struct options *options, const char *pipeline, const char *input)
+{
+	struct run run = {.options = options, .input = input};
+	int result;
+
+	run.to_user = !options->quiet && (options->verbose || fxi_progress_on_terminal());
+	fxi_progress_start(&run.progress, !options->quiet);
+	catch_signals();
+	result = run_all(&run, pipeline);
+	if (run.files)
+		run.files->close(run.files);
+	if (run.cache)
+		run.cache->close(run.cache);
+	fx_header_free(run.header);
+	if (run.source)
+		run.source->close(run.source);
+	fxi_chain_free(run.chain);
+	fxi_pipeline_free(run.pipeline);
+	fxi_registry_free(run.registry);
+	g_free(run.backend_name);
+	return result;
+}
+
+int fxi_app_run(int argc, char **argv)
+{
+	struct options o = {0};
+	const GOptionEntry entries[] = {
+		{"output", 'o', 0, G_OPTION_ARG_FILENAME, &o.folder, "Folder for the products and run.json (fornix-out)", "DIR"},
+		{"set", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &o.assignments, "Set a property, as in cg.iterations=20 (repeatable)",
+			"GADGET.PROPERTY=VALUE"},
+		{"group", 0, 0, G_OPTION_ARG_FILENAME, &o.group, "HDF5 group of the scan, where there are several", "NAME"},
+		{"backend", 0, 0, G_OPTION_ARG_FILENAME, &o.backend, "Where to compute: auto or host (auto)", "NAME"},
+		{"threads", 0, 0, G_OPTION_ARG_INT, &o.n_threads, "Threads to compute with; 0 for every processor (0)", "N"},
+		{"no-cache", 0, 0, G_OPTION_ARG_NONE, &o.no_cache, "Neither read nor write the cache of trajectories", NULL},
+		{"verbose", 'v', 0, G_OPTION_ARG_NONE, &o.verbose, "Notes and a summary also where stderr is no terminal", NULL},
+		{"quiet", 'q', 0, G_OPTION_ARG_NONE, &o.quiet, "Say errors only (warnings are in run.json)", NULL},
+		G_OPTION_ENTRY_NULL,
+	};
+	int result = FXI_EXIT_USAGE;
+
+	if (fxi_apps_options("PIPELINE INPUT", "Reconstructs the scan INPUT (an MRD HDF5 file or an MRD stream; - is standard input) with "
+		    "PIPELINE (a shipped one's name, or a file).", entries, 2, 2, &argc, &argv)) {
+		if (!o.folder)
+			o.folder = g_strdup("fornix-out");
+		if (!o.backend)
+			o.backend = g_strdup("auto");
+		result = run_with(&o, argv[1], argv[2]);
+	}
+	g_free(o.folder);
+	g_free(o.group);
+	g_free(o.backend);
+	g_strfreev(o.assignments);
+	return result;
+}
