@@ -8,6 +8,12 @@
 
 #include <fornix/gadget.h>
 
+/*
+ * Files, cache and log are used by the threads of several gadgets at once; one product only by one. Where `warn` is
+ * NULL when a run begins the engine listens itself: the warning becomes one of the gadget that the calling thread
+ * works for.
+ */
+
 /** A product being written; what an fx_sink is inside. */
 typedef struct fxi_product fxi_product;
 struct fxi_product {

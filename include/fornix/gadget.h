@@ -29,7 +29,8 @@ typedef struct fx_gadget {
 	const char *description;   /**< what it does, when it holds messages back, sources; plain text, may be NULL */
 	const fx_prop *props;      /**< ends with FX_PROP_END; NULL for none */
 	size_t state_size;
-	unsigned takes, gives;     /**< enum fx_kind bits; what it does not take passes through untouched, in order */
+	unsigned takes, gives;     /**< enum fx_kind bits; what it does not take passes through untouched, in order.
+	                                A kind in both is one it passes on or changes, not one that it makes */
 	unsigned needs;            /**< kinds of `takes` without which it has no work: the chain is refused when nothing upstream gives them */
 	unsigned places;           /**< enum fx_place bits */
 	int (*open)(void *self, fx_ctx *ctx);                  /**< optional */
@@ -45,13 +46,20 @@ extern FX_EXPORT const fx_gadget fx_plugin;
 
 /** Explains a failure (gadget's name is put in front by the engine) and returns status. The first explanation stays. */
 FX_EXPORT int fx_fail(fx_ctx *ctx, int status, const char *fmt, ...) FX_PRINTF(3, 4);
-/** The slot that fx_fail writes to, for functions that explain themselves. */
+/**
+ * The slot that fx_fail writes to, for functions that explain themselves. A gadget that goes on after an explained
+ * failure resets it (`*fx_err(ctx) = (fx_error){0}`); else the engine does, and shows the explanation as a warning.
+ */
 FX_EXPORT fx_error *fx_err(fx_ctx *ctx);
-/** Hands a message to the next gadget; always consumes it. Blocks while the queue is full. */
+/**
+ * Hands a message of a kind in `gives` to the next gadget; always consumes it. Blocks while the queue is full.
+ * NULL stands for a message there was no memory for: FX_ENOMEM. Once the run is being stopped it drops the message
+ * and returns FX_ECANCELED: pass that on. Not from `open`, where nobody behind is ready.
+ */
 FX_EXPORT int fx_emit(fx_ctx *ctx, fx_msg *msg);
 /** True where some gadget downstream takes this kind: what nobody takes need not be made. */
 FX_EXPORT bool fx_wanted(fx_ctx *ctx, unsigned kind);
-/** True once the run is being stopped; long loops ask. */
+/** True once the run is being stopped; long loops ask, and return FX_ECANCELED. */
 FX_EXPORT bool fx_stopped(fx_ctx *ctx);
 
 /** The scan header. Never NULL in open, process and flush. */
@@ -62,9 +70,13 @@ FX_EXPORT fx_math *fx_math_of(fx_ctx *ctx);
 /* ---- log and record ------------------------------------------------------------------------- */
 
 FX_EXPORT void fx_info(fx_ctx *ctx, const char *fmt, ...) FX_PRINTF(2, 3);
-/** Shown to the user and kept in run.json. */
+/** Shown to the user and kept in run.json; a sentence that comes often is shown a few times and counted. */
 FX_EXPORT void fx_warn(fx_ctx *ctx, const char *fmt, ...) FX_PRINTF(2, 3);
-/** Puts a figure into this gadget's part of run.json; the same key again appends: a list comes out. NaN becomes null. */
+/**
+ * Puts a figure into this gadget's part of run.json; the same key again appends: a list comes out (of lists, for
+ * fx_record_numbers). NaN becomes null. A key keeps the type it was first used with. Not from `close`, nor from
+ * threads of fx_parallel.
+ */
 FX_EXPORT void fx_record_number(fx_ctx *ctx, const char *key, double value);
 FX_EXPORT void fx_record_numbers(fx_ctx *ctx, const char *key, const double *values, int64_t n);
 FX_EXPORT void fx_record_text(fx_ctx *ctx, const char *key, const char *value);
