@@ -16,6 +16,7 @@ static const struct verb {
 	{"check", fxi_app_check, "what is wrong with a pipeline, without a scan"},
 	{"list", fxi_app_list, "the gadgets and pipelines that there are"},
 	{"describe", fxi_app_describe, "what a gadget or a pipeline does, its properties, defaults and ranges"},
+	{"phantom", fxi_app_phantom, "a raw test scan with a known answer"},
 	{"docs", fxi_app_docs, "the gadgets' reference pages, in Markdown"},
 };
 
