@@ -144,7 +144,7 @@ static void solve_line(const struct job *j, struct tile *t, int64_t y, int64_t z
 			fx_cf32 *to = j->maps + c * j->n_voxels + (z * j->dims[1] + y) * j->dims[0];
 
 			for (int64_t i = 0; i < LANES && t->x0 + first + i < j->dims[0]; i++)
-				to[t->x0 + first + i] = CMPLXF(re[c * LANES + i], im[c * LANES + i]);
+				to[t->x0 + first + i] = FX_CF32(re[c * LANES + i], im[c * LANES + i]);
 		}
 	}
 }

@@ -202,9 +202,9 @@ int fx_gram_add(fx_math *m, const fx_array *samples, fx_array *gram)
 				re += (double)x[2 * i] * y[2 * i] + (double)x[2 * i + 1] * y[2 * i + 1];
 				im += (double)x[2 * i + 1] * y[2 * i] - (double)x[2 * i] * y[2 * i + 1];
 			}
-			FX_CF64_OF(gram)[a + n * b] += CMPLX(re, a == b ? 0 : im);
+			FX_CF64_OF(gram)[a + n * b] += FX_CF64(re, a == b ? 0 : im);
 			if (a != b)
-				FX_CF64_OF(gram)[b + n * a] += CMPLX(re, -im);
+				FX_CF64_OF(gram)[b + n * a] += FX_CF64(re, -im);
 		}
 	fx_array_unref(host);
 	return FX_OK;

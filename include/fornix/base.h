@@ -28,6 +28,9 @@ typedef struct fx_cf64 { double re, im; } fx_cf64;
 #else
 typedef float _Complex fx_cf32;
 typedef double _Complex fx_cf64;
+/* C11's CMPLXF and CMPLX, which glibc keeps from clang: re + i im without a product, so infinities stay where they are. */
+#define FX_CF32(re, im) __builtin_complex((float)(re), (float)(im))
+#define FX_CF64(re, im) __builtin_complex((double)(re), (double)(im))
 #endif
 
 /** What a fallible function returns. Negative means failure. */
