@@ -40,6 +40,9 @@ typedef float lanes_at __attribute__((vector_size(4 * LANES), aligned(4), may_al
 #define PICK_EVEN(a, b) __builtin_shufflevector(a, b, LANES_EVEN)
 #define PICK_ODD(a, b) __builtin_shufflevector(a, b, LANES_ODD)
 
+/** Floats of one element of LANES lines: real parts, then imaginary ones. */
+#define COLUMN (2 * LANES)
+
 /** One complex number a lane. */
 typedef struct column {
 	lanes re, im;

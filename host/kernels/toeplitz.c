@@ -8,40 +8,12 @@
 #include "toeplitz.h"
 #include "lanes.h"
 
-#define COLUMN (2 * LANES) /* floats */
-
 static float *buffer(const fxi_toeplitz *t, float *scratch, int i)
 {
 	return scratch + i * t->buffer;
 }
 
-/* out = in times e^{-i pi j/n}, or with `inverse` e^{+i pi j/n} */
-static void twist(const fxi_vfft *plan, int inverse, const float *in, float *out)
-{
-	int64_t re = inverse ? LANES : 0, im = LANES - re;
-
-	for (int64_t j = 0; j < plan->n; j++) {
-		column v = {CONST_AT(in + j * COLUMN + re), CONST_AT(in + j * COLUMN + im)};
-
-		v = times(v, plan->half[2 * j], plan->half[2 * j + 1]);
-		AT(out + j * COLUMN + re) = v.re;
-		AT(out + j * COLUMN + im) = v.im;
-	}
-}
-
-static void add(int64_t n, const float *a, const float *b, float *out)
-{
-	for (int64_t i = 0; i < n * COLUMN; i += LANES)
-		AT(out + i) = CONST_AT(a + i) + CONST_AT(b + i);
-}
-
-static void copy(int64_t n, const float *in, int64_t in_step, float *out, int64_t out_step)
-{
-	for (int64_t j = 0; j < n; j++) {
-		AT(out + j * out_step) = CONST_AT(in + j * in_step);
-		AT(out + j * out_step + LANES) = CONST_AT(in + j * in_step + LANES);
-	}
-}
+#define RUN FXI_NAME(fxi_vfft_run)
 
 /* `count` complex numbers (at most LANES) as a column, the rest of it 0; and back. */
 static column load(const float *at, int64_t count)
@@ -80,27 +52,26 @@ void FXI_NAME(fxi_toeplitz_z_forward)(const fxi_toeplitz *t, int64_t y, const fl
 	float *scratch)
 {
 	const fxi_vfft *plan = &t->plan[2];
-	int64_t n = t->n[2], slice = t->n[0] * t->n[1], row = t->blocks_x * COLUMN, plane = t->n[1] * row;
-	float *in = buffer(t, scratch, 0), *odd = buffer(t, scratch, 1), *a = buffer(t, scratch, 2);
+	int64_t n = t->n[2], slice = t->n[0] * t->n[1], row = t->blocks_x * COLUMN, plane = t->plane;
+	float *in = buffer(t, scratch, 0), *a = buffer(t, scratch, 1), *b = buffer(t, scratch, 2);
 	float *work = buffer(t, scratch, FXI_TOEPLITZ_BUFFERS);
 
-	for (int64_t b = 0; b < t->blocks_x; b++) {
-		const float *from = image + 2 * (y * t->n[0] + b * LANES);
-		float *to = planes + y * row + b * COLUMN;
+	for (int64_t block = 0; block < t->blocks_x; block++) {
+		const float *from = image + 2 * (y * t->n[0] + block * LANES);
+		float *to = planes + y * row + block * COLUMN, *first = n > 1 ? in : to;
+		fxi_vfft_ends even = {.out = to, .out_step = 2 * plane};
+		fxi_vfft_ends odd = {.twist = true, .out = to + plane, .out_step = 2 * plane};
 
 		for (int64_t z = 0; z < n; z++) {
-			column v = load(from + 2 * z * slice, voxels_in(t, b));
+			column v = load(from + 2 * z * slice, voxels_in(t, block));
 
-			AT(in + z * COLUMN) = v.re;
-			AT(in + z * COLUMN + LANES) = v.im;
+			AT(first + z * COLUMN) = v.re;
+			AT(first + z * COLUMN + LANES) = v.im;
 		}
-		if (n == 1) {
-			copy(1, in, 0, to, 0);
-			continue;
+		if (n > 1) {
+			RUN(plan, 0, &even, in, a, b, work);
+			RUN(plan, 0, &odd, in, a, b, work);
 		}
-		twist(plan, 0, in, odd);
-		copy(n, FXI_NAME(fxi_vfft_run)(plan, 0, in, a, in, work), COLUMN, to, 2 * plane);
-		copy(n, FXI_NAME(fxi_vfft_run)(plan, 0, odd, a, odd, work), COLUMN, to + plane, 2 * plane);
 	}
 }
 
@@ -108,28 +79,24 @@ void FXI_NAME(fxi_toeplitz_z_inverse)(const fxi_toeplitz *t, int64_t y, const fl
 	float *scratch)
 {
 	const fxi_vfft *plan = &t->plan[2];
-	int64_t n = t->n[2], slice = t->n[0] * t->n[1], row = t->blocks_x * COLUMN, plane = t->n[1] * row;
-	float *even = buffer(t, scratch, 0), *odd = buffer(t, scratch, 1);
+	int64_t n = t->n[2], slice = t->n[0] * t->n[1], row = t->blocks_x * COLUMN, plane = t->plane;
+	float *sum = buffer(t, scratch, 0), *a = buffer(t, scratch, 1), *b = buffer(t, scratch, 2);
 	float *work = buffer(t, scratch, FXI_TOEPLITZ_BUFFERS);
 
-	for (int64_t b = 0; b < t->blocks_x; b++) {
-		const float *from = planes + y * row + b * COLUMN, *sum = from;
-		float *to = image + 2 * (y * t->n[0] + b * LANES);
+	for (int64_t block = 0; block < t->blocks_x; block++) {
+		const float *from = planes + y * row + block * COLUMN, *last = n > 1 ? sum : from;
+		float *to = image + 2 * (y * t->n[0] + block * LANES);
 
 		if (n > 1) {
-			float *e, *o;
+			fxi_vfft_ends even = {.in_step = 2 * plane, .out = sum};
+			fxi_vfft_ends odd = {.in_step = 2 * plane, .add = sum, .out = sum};
 
-			copy(n, from, 2 * plane, even, COLUMN);
-			copy(n, from + plane, 2 * plane, odd, COLUMN);
-			e = FXI_NAME(fxi_vfft_run)(plan, 1, even, buffer(t, scratch, 2), even, work);
-			o = FXI_NAME(fxi_vfft_run)(plan, 1, odd, buffer(t, scratch, 3), odd, work);
-			twist(plan, 1, o, o);
-			add(n, e, o, e);
-			sum = e;
+			RUN(plan, 1, &even, from, a, b, work);
+			RUN(plan, 1, &odd, from + plane, a, b, work);
 		}
 		for (int64_t z = 0; z < n; z++)
-			store((column){CONST_AT(sum + z * COLUMN), CONST_AT(sum + z * COLUMN + LANES)},
-				to + 2 * z * slice, voxels_in(t, b));
+			store((column){CONST_AT(last + z * COLUMN), CONST_AT(last + z * COLUMN + LANES)},
+				to + 2 * z * slice, voxels_in(t, block));
 	}
 }
 
@@ -170,6 +137,25 @@ static inline __attribute__((always_inline)) void tile(const float *in, const fl
 	}
 }
 
+/* The other way: `rows` columns at `in` into columns that go, by turns, to `even` and `odd` (NULL: all to `even`). */
+static inline __attribute__((always_inline)) void untile(const float *in, int64_t rows, float *even, float *odd,
+	int64_t n_out)
+{
+	for (int part = 0; part < COLUMN; part += LANES) {
+		lanes v[LANES];
+
+		for (int i = 0; i < LANES; i++)
+			v[i] = i < rows ? CONST_AT(in + i * COLUMN + part) : (lanes){0};
+		transpose(v);
+		for (int i = 0; i < LANES; i++) {
+			float *to = odd ? (i % 2 ? odd : even) + i / 2 * COLUMN : even + i * COLUMN;
+
+			if (i < n_out)
+				AT(to + part) = v[i];
+		}
+	}
+}
+
 static int64_t at_most_lanes(int64_t n)
 {
 	return n < LANES ? n : LANES;
@@ -178,107 +164,88 @@ static int64_t at_most_lanes(int64_t n)
 /* LANES rows from row y on: along x and into `waves`, blocks of x frequencies, each with all rows. */
 static void rows_forward(const fxi_toeplitz *t, int64_t y, const float *plane, float *waves, float *scratch)
 {
-	const fxi_vfft *plan = &t->plan[0];
 	int64_t n = t->n[0], row = t->blocks_x * COLUMN, block = t->n[1] * COLUMN;
 	int64_t rows = at_most_lanes(t->n[1] - y);
-	float *even = buffer(t, scratch, 0), *odd = buffer(t, scratch, 1), *e = even, *o = NULL;
-	float *work = buffer(t, scratch, FXI_TOEPLITZ_BUFFERS);
+	float *in = buffer(t, scratch, 0), *work = buffer(t, scratch, FXI_TOEPLITZ_BUFFERS);
+	const float *even = in, *odd = NULL;
 
 	for (int64_t b = 0; b < t->blocks_x; b++)
-		tile(plane + y * row + b * COLUMN, NULL, row, rows, even + b * LANES * COLUMN, COLUMN,
-			voxels_in(t, b));
+		tile(plane + y * row + b * COLUMN, NULL, row, rows, in + b * LANES * COLUMN, COLUMN, voxels_in(t, b));
 	if (n > 1) {
-		twist(plan, 0, even, odd);
-		e = FXI_NAME(fxi_vfft_run)(plan, 0, even, buffer(t, scratch, 2), even, work);
-		o = FXI_NAME(fxi_vfft_run)(plan, 0, odd, buffer(t, scratch, 3), odd, work);
+		fxi_vfft_ends plain = {0}, twisted = {.twist = true};
+
+		odd = RUN(&t->plan[0], 0, &twisted, in, buffer(t, scratch, 1), buffer(t, scratch, 2), work);
+		even = RUN(&t->plan[0], 0, &plain, in, buffer(t, scratch, 3), in, work);
 	}
 	for (int64_t b = 0; b < t->blocks_f; b++) {
 		int64_t at = b * (LANES / 2) * COLUMN;
 
-		tile(e + at, o ? o + at : NULL, COLUMN, at_most_lanes(t->f[0] - b * LANES),
+		tile(even + at, odd ? odd + at : NULL, COLUMN, at_most_lanes(t->f[0] - b * LANES),
 			waves + b * block + y * COLUMN, COLUMN, rows);
 	}
 }
 
 static void rows_inverse(const fxi_toeplitz *t, int64_t y, const float *waves, float *plane, float *scratch)
 {
-	const fxi_vfft *plan = &t->plan[0];
 	int64_t n = t->n[0], row = t->blocks_x * COLUMN, block = t->n[1] * COLUMN;
 	int64_t rows = at_most_lanes(t->n[1] - y);
-	float *even = buffer(t, scratch, 0), *odd = buffer(t, scratch, 1), *sum = even;
+	float *even = buffer(t, scratch, 0), *odd = buffer(t, scratch, 1), *a = buffer(t, scratch, 2);
 	float *work = buffer(t, scratch, FXI_TOEPLITZ_BUFFERS);
 
 	for (int64_t b = 0; b < t->blocks_f; b++) {
-		lanes v[2][LANES];
-		int64_t first = b * LANES, count = at_most_lanes(t->f[0] - first);
+		int64_t at = b * (LANES / 2) * COLUMN;
 
-		for (int part = 0; part < 2; part++) {
-			for (int i = 0; i < LANES; i++)
-				v[part][i] = i < rows ? CONST_AT(waves + b * block + (y + i) * COLUMN + part * LANES)
-						      : (lanes){0};
-			transpose(v[part]);
-			for (int64_t i = 0; i < count; i++) {
-				float *to = n > 1 ? (i % 2 ? odd : even) + (first + i) / 2 * COLUMN : even;
-
-				AT(to + part * LANES) = v[part][i];
-			}
-		}
+		untile(waves + b * block + y * COLUMN, rows, even + at, n > 1 ? odd + at : NULL,
+			at_most_lanes(t->f[0] - b * LANES));
 	}
 	if (n > 1) {
-		float *o;
+		fxi_vfft_ends plain = {.out = even}, joined = {.add = even, .out = even};
 
-		sum = FXI_NAME(fxi_vfft_run)(plan, 1, even, buffer(t, scratch, 2), even, work);
-		o = FXI_NAME(fxi_vfft_run)(plan, 1, odd, buffer(t, scratch, 3), odd, work);
-		twist(plan, 1, o, o);
-		add(n, sum, o, sum);
+		RUN(&t->plan[0], 1, &plain, even, a, buffer(t, scratch, 3), work);
+		RUN(&t->plan[0], 1, &joined, odd, a, buffer(t, scratch, 3), work);
 	}
 	for (int64_t b = 0; b < t->blocks_x; b++)
-		tile(sum + b * LANES * COLUMN, NULL, COLUMN, voxels_in(t, b), plane + y * row + b * COLUMN, row, rows);
+		tile(even + b * LANES * COLUMN, NULL, COLUMN, voxels_in(t, b), plane + y * row + b * COLUMN, row, rows);
 }
 
-/* Column of y frequencies times spectrum: frequency f of `v` is row `first + f * step` of the spectrum's plane. */
-static void multiply(const fxi_toeplitz *t, const float *spectrum, int64_t first, int64_t step, int64_t count, float *v)
+/* Where row 0 of a block's part of the spectrum's plane is, in whole vectors; a narrow block is filled up with 0. */
+static const float *weights_of(const fxi_toeplitz *t, const float *spectrum, int64_t count, float *wide, int64_t *step)
 {
-	for (int64_t f = 0; f < t->n[1]; f++) {
-		const float *from = spectrum + (first + f * step) * t->f[0];
-		float part[LANES] __attribute__((aligned(64))) = {0};
-		lanes s;
-
-		if (count < LANES) {
-			for (int64_t i = 0; i < count; i++)
-				part[i] = from[i];
-			from = part;
-		}
-		s = *(const lanes_at *)from * t->norm;
-		AT(v + f * COLUMN) *= s;
-		AT(v + f * COLUMN + LANES) *= s;
-	}
+	*step = t->f[0];
+	if (count == LANES)
+		return spectrum;
+	for (int64_t f = 0; f < t->f[1]; f++)
+		for (int64_t i = 0; i < LANES; i++)
+			wide[f * LANES + i] = i < count ? spectrum[f * t->f[0] + i] : 0;
+	*step = LANES;
+	return wide;
 }
 
 /* One block of x frequencies: along y, times spectrum, back along y, in place. */
 static void wave_block(const fxi_toeplitz *t, const float *spectrum, int64_t count, float *v, float *scratch)
 {
 	const fxi_vfft *plan = &t->plan[1];
-	float *a = buffer(t, scratch, 0), *b = buffer(t, scratch, 1), *work = buffer(t, scratch, FXI_TOEPLITZ_BUFFERS);
-	float *odd = buffer(t, scratch, 2), *r, *o;
+	float *a = buffer(t, scratch, 0), *b = buffer(t, scratch, 1), *sum = buffer(t, scratch, 2), *r;
+	float *work = buffer(t, scratch, FXI_TOEPLITZ_BUFFERS);
+	int64_t step;
+	const float *weights = weights_of(t, spectrum, count, buffer(t, scratch, 3), &step);
 
 	if (plan->n == 1) {
-		multiply(t, spectrum, 0, 1, count, v);
+		lanes weight = *(const lanes_at *)weights * t->norm;
+
+		AT(v) *= weight;
+		AT(v + LANES) *= weight;
 		return;
 	}
-	twist(plan, 0, v, odd);
-	r = FXI_NAME(fxi_vfft_run)(plan, 0, odd, a, odd, work);
-	multiply(t, spectrum, 1, 2, count, r);
-	o = FXI_NAME(fxi_vfft_run)(plan, 1, r, r == a ? odd : a, r, work);
-	if (o == a) { /* keep it out of the way of the even half */
-		a = odd;
-		odd = o;
-	}
-	twist(plan, 1, o, o);
-	r = FXI_NAME(fxi_vfft_run)(plan, 0, v, a, b, work);
-	multiply(t, spectrum, 0, 2, count, r);
-	r = FXI_NAME(fxi_vfft_run)(plan, 1, r, r == a ? b : a, r, work);
-	add(plan->n, r, o, v);
+	fxi_vfft_ends even = {.weights = weights, .weight_step = 2 * step, .norm = t->norm}, back = {.out = sum};
+	fxi_vfft_ends odd = even, joined = {.add = sum, .out = v};
+
+	odd.twist = true;
+	odd.weights += step;
+	r = RUN(plan, 0, &even, v, a, b, work);
+	RUN(plan, 1, &back, r, r == a ? b : a, r, work);
+	r = RUN(plan, 0, &odd, v, a, b, work);
+	RUN(plan, 1, &joined, r, r == a ? b : a, r, work);
 }
 
 void FXI_NAME(fxi_toeplitz_plane)(const fxi_toeplitz *t, int64_t fz, float *plane, float *scratch)

@@ -31,10 +31,25 @@ typedef struct fxi_vfft {
 FXI_DECLARE(int64_t, fxi_vfft_lanes, (void));
 
 /**
- * Unnormalised transform e^{-i} of the column `in`, or with `inverse` e^{+i}. Returns where the result is: `in`
- * itself (n = 1), `a` or `b`. in may be b, not a. work: 2 * largest_odd * lanes floats.
+ * What the first and the last stage do besides, which saves passes over the column. All 0: nothing. Of `weights`,
+ * `add` and a bare `out` one at most.
  */
-FXI_DECLARE(float *, fxi_vfft_run,
-	(const fxi_vfft *plan, int inverse, float *in, float *a, float *b, float *work));
+typedef struct fxi_vfft_ends {
+	int64_t in_step;       /**< floats between the columns of `in`; 0: they follow each other */
+	bool twist;            /**< multiply input j by half[j] (inverse: its conjugate) */
+	float *out;            /**< where the result goes; NULL: to a or b */
+	int64_t out_step;      /**< floats between its columns; 0: they follow each other */
+	const float *weights;  /**< multiply result j by norm and, lane by lane, by weights[weight_step * j ...] */
+	int64_t weight_step;
+	float norm;
+	const float *add;      /**< result j becomes add[j] + half[j] (inverse: its conjugate) times result j */
+} fxi_vfft_ends;
+
+/**
+ * Unnormalised transform e^{-i} (inverse: e^{+i}) of the column `in`, for n > 1. Returns where the result is: `a`, `b`
+ * or ends->out. `in` may be `b` or ends->out, not `a`.
+ */
+FXI_DECLARE(float *, fxi_vfft_run, (const fxi_vfft *plan, int inverse, const fxi_vfft_ends *ends, const float *in,
+	float *a, float *b, float *work));
 
 #endif
