@@ -10,6 +10,7 @@ struct state {
 	int partial;
 	int64_t max_open_frames;
 	fx_collector *collector;
+	int64_t n_frames;
 	fx_ctx *ctx;
 	int64_t n_auxiliary;
 	bool told_centre, told_reverse, told_holes;
@@ -175,6 +176,7 @@ static int close_frame(void *arg, fx_open_frame *open)
 		status = m->ops->fft(m, f->direct, +1, f->scale);
 	if (status != FX_OK)
 		return status;
+	s->n_frames++;
 	fx_record_count(s->ctx, "frames", 1);
 	if (f->partial)
 		fx_warn(s->ctx, "frame %lld (slice %u, repetition %u) was cut short: %lld readouts came", (long long)f->id,
@@ -241,6 +243,8 @@ static int flush(void *self, fx_ctx *ctx)
 	int64_t n_partial = 0;
 	int status = fx_collector_end(s->collector, &n_partial);
 
+	if (status == FX_OK && s->n_frames == 0)
+		status = fx_fail(ctx, FX_EDATA, "the input ended without one imaging readout that has samples");
 	fx_record_count(ctx, "partial_frames", n_partial);
 	fx_record_count(ctx, "readouts_not_imaging", s->n_auxiliary);
 	return status;

@@ -10,6 +10,7 @@ struct state {
 	double tolerance, fov_factor;
 	int64_t readouts_per_frame, frame_step, max_open_frames;
 	fx_collector *collector;
+	int64_t n_frames;
 	fx_ctx *ctx;
 };
 
@@ -165,6 +166,7 @@ static int close_frame(void *arg, fx_open_frame *open)
 			open->density == FX_DENSITY_GIVEN ? 1 / (double)open->n_pieces : 1, &open->frame->direct);
 	if (status != FX_OK)
 		return status;
+	s->n_frames++;
 	fx_record_count(s->ctx, "frames", 1);
 	fx_record_number(s->ctx, "samples_per_frame", (double)open->n_samples);
 	if (open->frame->partial)
@@ -221,6 +223,8 @@ static int flush(void *self, fx_ctx *ctx)
 	int64_t n_partial = 0;
 	int status = fx_collector_end(s->collector, &n_partial);
 
+	if (status == FX_OK && s->n_frames == 0)
+		status = fx_fail(ctx, FX_EDATA, "the input ended without one imaging readout inside the matrix");
 	fx_record_count(ctx, "partial_frames", n_partial);
 	return status;
 }

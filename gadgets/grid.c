@@ -7,6 +7,7 @@ struct state {
 	int kernel, partial;
 	int64_t readouts_per_frame, frame_step, max_open_frames;
 	fx_collector *collector;
+	int64_t n_frames;
 	fx_ctx *ctx;
 };
 
@@ -43,6 +44,7 @@ static int close_frame(void *arg, fx_open_frame *open)
 	fx_array_unref(samples);
 	if (status != FX_OK)
 		return status;
+	s->n_frames++;
 	fx_record_count(s->ctx, "frames", 1);
 	if (f->partial)
 		fx_warn(s->ctx, "frame %lld (slice %u, repetition %u) was cut short: %lld readouts came", (long long)f->id,
@@ -80,6 +82,8 @@ static int flush(void *self, fx_ctx *ctx)
 	int64_t n_partial = 0;
 	int status = fx_collector_end(s->collector, &n_partial);
 
+	if (status == FX_OK && s->n_frames == 0)
+		status = fx_fail(ctx, FX_EDATA, "the input ended without one imaging readout inside the matrix");
 	fx_record_count(ctx, "partial_frames", n_partial);
 	return status;
 }
