@@ -57,7 +57,7 @@ static void long_lists(void)
 	e = fxi_record_find(r, "a");
 	for (int64_t i = 0, at = 0; i < 1000; at += e->lengths[i++])
 		if (e->lengths[i] > 0)
-			CU_ASSERT_EQUAL(e->numbers[at + e->lengths[i] - 1], i * 37 + e->lengths[i] - 1);
+			CU_ASSERT_EQUAL(e->numbers[at + e->lengths[i] - 1], (double)(i * 37 + e->lengths[i] - 1));
 	fxi_record_free(r);
 }
 
