@@ -115,8 +115,8 @@ static int numbers(const char *option, const char *text, int least, int most, fx
 	parts = g_strsplit(text, ",", -1);
 	n = (int)g_strv_length(parts);
 	if (n < least || n > most)
-		status = fx_error_set(err, FX_EINVAL, "%s '%.200s' has %d numbers; it takes %d%s between commas", option, text, n, least,
-			most > least ? " or more" : "");
+		status = fx_error_set(err, FX_EINVAL, "%s '%.200s' has %d numbers between commas; at least %d and at most %d "
+			"belong there", option, text, n, least, most);
 	for (int i = 0; i < n && status == FX_OK; i++) {
 		char *end;
 

@@ -82,6 +82,8 @@ static void set_flags(const fxi_phantom_job *job, const struct place *p, const i
 static void fill_head(const fxi_phantom_job *job, int64_t number, int64_t slice, double dwell_us,
 	ISMRMRD_AcquisitionHeader *head)
 {
+	float position[3]; /* MRD's headers are packed: no pointers into them */
+
 	memset(head, 0, sizeof *head);
 	head->version = ISMRMRD_VERSION_MAJOR;
 	head->measurement_uid = 1;
@@ -93,8 +95,9 @@ static void fill_head(const fxi_phantom_job *job, int64_t number, int64_t slice,
 		head->channel_mask[c / 64] |= (uint64_t)1 << (c % 64);
 	head->center_sample = (uint16_t)job->sampling.center_sample;
 	head->sample_time_us = (float)dwell_us;
-	fxi_phantom_position(job, slice, head->position);
+	fxi_phantom_position(job, slice, position);
 	for (int d = 0; d < 3; d++) {
+		head->position[d] = position[d];
 		head->read_dir[d] = job->read_dir[d];
 		head->phase_dir[d] = job->phase_dir[d];
 		head->slice_dir[d] = job->slice_dir[d];

@@ -26,6 +26,8 @@ static int band_limited(const fxi_phantom_job *job, const fxi_phantom *p, fx_mat
 /* One slice or volume as an image with its place. */
 static void describe(const fxi_phantom_job *job, int64_t slice, fx_array *truth, fx_image *image)
 {
+	float position[3]; /* MRD's headers are packed: no pointers into them */
+
 	memset(image, 0, sizeof *image);
 	image->data = truth;
 	image->head.version = ISMRMRD_VERSION_MAJOR;
@@ -34,8 +36,9 @@ static void describe(const fxi_phantom_job *job, int64_t slice, fx_array *truth,
 	image->head.channels = 1;
 	image->head.slice = (uint16_t)slice;
 	image->head.image_index = (uint16_t)(slice + 1);
-	fxi_phantom_position(job, slice, image->head.position);
+	fxi_phantom_position(job, slice, position);
 	for (int d = 0; d < 3; d++) {
+		image->head.position[d] = position[d];
 		image->head.matrix_size[d] = (uint16_t)job->sampling.matrix[d];
 		image->head.field_of_view[d] = (float)job->fov_mm[d];
 		image->head.read_dir[d] = job->read_dir[d];
