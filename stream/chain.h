@@ -22,7 +22,7 @@ void fxi_chain_free(fxi_chain *c);
 typedef struct fxi_run_options {
 	const char *backend;      /**< "auto", "host"; NULL: "auto" */
 	int n_threads;            /**< 0: every processor */
-	int64_t queue_bytes;      /**< bound of each queue; 0: the default (64 MiB) */
+	int64_t queue_bytes;      /**< bound of each queue; 0: the default (16 MiB) */
 	/** Called on the thread of fxi_chain_run ten times a second at most; progress of reading in 0..1, negative
 	    where unknown. May be NULL. */
 	void (*progress)(void *arg, double progress, int64_t n_messages);

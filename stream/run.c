@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define DEFAULT_QUEUE_BYTES ((int64_t)64 << 20)
+#define DEFAULT_QUEUE_BYTES ((int64_t)16 << 20)
 #define PROGRESS_S 0.1
 
 /* ---- stopping -------------------------------------------------------------------------------- */

@@ -53,11 +53,15 @@ static void free_product(harness_product *p)
 static int product_add(fxi_product *self, const fx_image *image, fx_error *err)
 {
 	struct product *p = (struct product *)self;
-	fx_msg *copy = fx_msg_new(FX_IMAGE);
-	fx_image *to = fx_msg_image(copy);
+	fx_msg *copy;
+	fx_image *to;
 
 	if (!image->data)
 		return fx_error_set(err, FX_EINVAL, "%s: an image without data", p->keeps.name);
+	copy = fx_msg_new(FX_IMAGE);
+	if (!copy)
+		return fx_error_set(err, FX_ENOMEM, "%s: no memory", p->keeps.name);
+	to = fx_msg_image(copy);
 	to->head = image->head;
 	to->data = fx_array_ref(image->data);
 	for (int64_t i = 0; i < image->n_meta; i++)

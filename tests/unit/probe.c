@@ -208,16 +208,20 @@ static void release(fx_array *a)
 fx_msg *probe_message(uint32_t counter, int64_t bytes)
 {
 	fx_msg *m = fx_msg_new(FX_ACQUISITION);
-	fx_array **data = &fx_msg_acquisition(m)->data;
-	int live = atomic_fetch_add(&probe_trace.live, 1) + 1, peak = atomic_load(&probe_trace.peak_live);
+	fx_array *data;
+	int live, peak = atomic_load(&probe_trace.peak_live);
 
+	if (!m || fx_array_new1(FX_U8, bytes, &data) != FX_OK) {
+		fx_drop(m);
+		return NULL;
+	}
+	data->release = release;
+	fx_msg_acquisition(m)->data = data;
+	fx_msg_acquisition(m)->head.scan_counter = counter;
 	atomic_fetch_add(&probe_trace.made, 1);
+	live = atomic_fetch_add(&probe_trace.live, 1) + 1;
 	while (live > peak && !atomic_compare_exchange_weak(&probe_trace.peak_live, &peak, live))
 		;
-	fx_msg_acquisition(m)->head.scan_counter = counter;
-	if (fx_array_new1(FX_U8, bytes, data) != FX_OK)
-		return NULL;
-	(*data)->release = release;
 	return m;
 }
 

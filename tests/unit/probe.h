@@ -40,7 +40,7 @@ int probe_count(int phase, int tag);
 /* Place of the event among all; -1 where it never was. */
 int probe_when(int phase, int tag);
 
-/* An acquisition of `bytes` whose life is counted, with this scan_counter. */
+/* An acquisition of `bytes` whose life is counted, with this scan_counter. NULL when memory is short. */
 fx_msg *probe_message(uint32_t counter, int64_t bytes);
 
 /* A source of `n` such messages; `fail_at` >= 0: its next fails there; `block_at` >= 0: it waits there for probe_unblock. */

@@ -5,6 +5,7 @@
 #include "gadgets/harness.h"
 #include "stream/context.h"
 #include "unit/probe.h"
+#include "unit/short_memory.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -214,6 +215,29 @@ static void unknown_backend(void)
 	fxi_registry_free(registry);
 }
 
+/* Every allocation of loading and running in turn: explained, tidy, and well once none is left to fail. */
+static void memory_that_runs_out(void)
+{
+	int64_t n = 0, calls;
+
+	do {
+		harness_options options = {.gadgets = probe_gadgets, .queue_bytes = 1};
+		fx_msg *messages[3];
+		harness h;
+
+		probe_reset();
+		for (uint32_t i = 0; i < 3; i++)
+			messages[i] = probe_message(i, 64);
+		short_memory_at(n);
+		harness_run_with(&h, "probe tag=1 | probe tag=2 extra=2 | idle", NULL, messages, 3, &options);
+		calls = short_memory_off();
+		CU_ASSERT_EQUAL(h.status, n < calls ? FX_ENOMEM : FX_OK);
+		CU_ASSERT(h.status == FX_OK || strlen(h.err.text) > 0);
+		tidy(&h, 2);
+	} while (n++ < calls);
+	CU_ASSERT(n > 20); /* or nothing was tried */
+}
+
 /* ---- stops from outside ------------------------------------------------------------------------ */
 
 struct stopper {
@@ -307,6 +331,7 @@ static CU_TestInfo tests[] = {
 	{"rules are kept", rules_are_kept},
 	{"a source or an output that fails", both_ends},
 	{"an unknown backend", unknown_backend},
+	{"memory that runs out, at every allocation", memory_that_runs_out},
 	{"stops from a thread and a signal handler", stops},
 	CU_TEST_INFO_NULL,
 };
