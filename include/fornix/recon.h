@@ -127,14 +127,16 @@ FX_EXPORT void fx_cg_report_free(fx_cg_report *r);
 FX_EXPORT bool fx_density_has_analytic(const fx_encoding *encoding, const int64_t dims[3]);
 /**
  * Closed-form weights of one readout (f32 {samples}): k-space area or volume of each sample in Cartesian
- * cells, given that `n_readouts` such readouts, uniform in angle, make the frame. Radial (2-D and 3-D, full
- * or half spokes) and spiral (2-D) readouts are recognised by their shape; *out is NULL where this one is neither.
+ * cells, given that `n_readouts` such readouts, uniform in angle, make the frame. Radial (2-D and 3-D; full, half or
+ * asymmetric spokes, inwards or outwards, wherever the centre lies between samples) and spiral (2-D, in or out) readouts
+ * are recognised by their shape; *out is NULL where this one is neither. Voxels are taken to be isotropic.
  */
 FX_EXPORT int fx_density_analytic(fx_math *m, const fx_array *k, const int64_t dims[3], int64_t n_readouts,
 	fx_array **out);
 /**
- * Pipe & Menon 1999: w <- w / (w conv kernel), normalised so that the weights are k-space area or volume in
- * Cartesian cells (a fully sampled Cartesian grid gives 1 everywhere).
+ * Pipe & Menon 1999: w <- w a / (w conv kernel), where `a` is the kernel's mass within the covered k-space. Weights
+ * (f32 {M}) are k-space area or volume in Cartesian cells: a fully sampled Cartesian grid gives 1 everywhere, and samples
+ * that lie far apart do not stand for the void between them. FX_EDATA where k is not finite.
  */
 FX_EXPORT int fx_density_iterative(fx_math *m, const fx_array *k, const int64_t dims[3], int64_t n_iterations,
 	fx_array **weights);

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * density.c - iterative density weights (Pipe & Menon 1999).
+ *
+ * The kernel is the quadratic B-spline, three Cartesian cells wide along each axis. It integrates to 1, so the weights
+ * come out as k-space area or volume in cells, and its transform, sinc^3, is small beyond the field of view, where the
+ * point spread function does not matter. The convolved weights are brought not to 1 but to the kernel's mass within the
+ * part of k-space that the trajectory covers: so weights do not rise at its edge, and a Cartesian grid weighs 1 throughout.
+ *
+ * Looking at the density only where samples are overrates it when they are irregular, since more of them lie where it is
+ * high. So at last the weights are matched once more to the covered volume, smoothed and taken on a regular grid.
+ *
+ * Sums are taken over neighbours, not over a grid: the kernel is exact, and no two threads write to one place.
+ */
+#include "density.h"
+
+#include <math.h>
+
+#define POINTS_A_PIECE 1024
+
+struct job {
+	const fxi_cells *c;
+	float *weights;        /* {points}: of all samples of the point together */
+	float *sums;           /* {points}: weights convolved with the kernel */
+	float *aims;           /* {points}: what they should be */
+	float *nodes;          /* {cells}: the weights' cubic B-spline sums in the cells' centres */
+	float *covered;        /* {cells}: the same of covered volume */
+};
+
+/* Quadratic B-spline: half-width 1.5. */
+static inline float spline2(float x)
+{
+	float a = fabsf(x), outer = 1.5f - a;
+
+	outer = outer > 0 ? 0.5f * outer * outer : 0;
+	return a < 0.5f ? 0.75f - a * a : outer;
+}
+
+/* The cells that a kernel of that half-width around x reaches along an axis. */
+static void reach(const fxi_cells *c, int axis, float x, float half_width, int64_t *from, int64_t *to)
+{
+	*from = c->encoded[axis] ? (int64_t)(x - half_width) : 0;
+	*to = c->encoded[axis] ? (int64_t)(x + half_width) : 0;
+}
+
+/* Along an axis that is not encoded all lie in one place, where the kernel must count 1. */
+static float not_encoded(const fxi_cells *c)
+{
+	float factor = 1;
+
+	for (int axis = 0; axis < 3; axis++)
+		factor /= c->encoded[axis] ? 1 : spline2(0);
+	return factor;
+}
+
+/* sum of weights times kernel over points from..to. */
+static float sum_run(const struct job *j, const float u[3], int64_t from, int64_t to)
+{
+	const float *restrict x = j->c->position[0], *restrict y = j->c->position[1], *restrict z = j->c->position[2];
+	const float *restrict w = j->weights;
+	float ux = u[0], uy = u[1], uz = u[2], sum = 0;
+
+#pragma omp simd reduction(+ : sum)
+	for (int64_t i = from; i < to; i++)
+		sum += w[i] * spline2(x[i] - ux) * spline2(y[i] - uy) * spline2(z[i] - uz);
+	return sum;
+}
+
+/* Calls body for every point of the piece. */
+static void each_point(const struct job *j, int64_t piece, void (*body)(const struct job *, int64_t point, const float u[3]))
+{
+	int64_t end = (piece + 1) * POINTS_A_PIECE < j->c->n_points ? (piece + 1) * POINTS_A_PIECE : j->c->n_points;
+
+	for (int64_t p = piece * POINTS_A_PIECE; p < end; p++)
+		body(j, p, (float[]){j->c->position[0][p], j->c->position[1][p], j->c->position[2][p]});
+}
+
+static void convolve_point(const struct job *j, int64_t p, const float u[3])
+{
+	const fxi_cells *c = j->c;
+	int64_t from[3], to[3];
+	double sum = 0;
+
+	for (int axis = 0; axis < 3; axis++)
+		reach(c, axis, u[axis], 1.5f, &from[axis], &to[axis]);
+	for (int64_t z = from[2]; z <= to[2]; z++)
+		for (int64_t y = from[1]; y <= to[1]; y++) {
+			int64_t row = (z * c->n_cells[1] + y) * c->n_cells[0];
+
+			sum += (double)sum_run(j, u, c->first[row + from[0]], c->first[row + to[0] + 1]);
+		}
+	j->sums[p] = (float)sum * not_encoded(c);
+}
+
+static void convolve(void *arg, int64_t piece)
+{
+	each_point(arg, piece, convolve_point);
+}
+
+/* The kernel's mass within the covered cells, each a point in its centre: what a Cartesian grid there would sum to. */
+static void aim_at_point(const struct job *j, int64_t p, const float u[3])
+{
+	const fxi_cells *c = j->c;
+	int64_t from[3], to[3];
+	float sum = 0;
+
+	for (int axis = 0; axis < 3; axis++)
+		reach(c, axis, u[axis], 1.5f, &from[axis], &to[axis]);
+	for (int64_t z = from[2]; z <= to[2]; z++)
+		for (int64_t y = from[1]; y <= to[1]; y++) {
+			float outer = spline2((float)y + 0.5f - u[1]) * spline2((float)z + 0.5f - u[2]);
+
+			for (int64_t x = from[0]; x <= to[0]; x++)
+				if (c->covered[(z * c->n_cells[1] + y) * c->n_cells[0] + x])
+					sum += outer * spline2((float)x + 0.5f - u[0]);
+		}
+	j->aims[p] = sum * not_encoded(c);
+}
+
+static void aim(void *arg, int64_t piece)
+{
+	each_point(arg, piece, aim_at_point);
+}
+
+/* ---- the last match, on a grid ---------------------------------------------------------------- */
+
+/* The four centres around u and their cubic B-spline values; one of 1 where the axis is not encoded. */
+static int stencil(const fxi_cells *c, int axis, float u, int64_t *first, float value[4])
+{
+	float t, s;
+
+	if (!c->encoded[axis]) {
+		*first = 0;
+		value[0] = 1;
+		return 1;
+	}
+	*first = (int64_t)(u - 0.5f) - 1;
+	t = u - 0.5f - (float)(*first + 1);
+	s = 1 - t;
+	value[0] = s * s * s / 6;
+	value[1] = (4 - 6 * t * t + 3 * t * t * t) / 6;
+	value[2] = (4 - 6 * s * s + 3 * s * s * s) / 6;
+	value[3] = t * t * t / 6;
+	return 4;
+}
+
+static void spread(const struct job *j)
+{
+	const fxi_cells *c = j->c;
+
+	for (int64_t p = 0; p < c->n_points; p++) {
+		int64_t first[3];
+		float v[3][4];
+		int n[3];
+
+		for (int axis = 0; axis < 3; axis++)
+			n[axis] = stencil(c, axis, c->position[axis][p], &first[axis], v[axis]);
+		for (int z = 0; z < n[2]; z++)
+			for (int y = 0; y < n[1]; y++) {
+				float *row = j->nodes + ((first[2] + z) * c->n_cells[1] + first[1] + y) * c->n_cells[0] + first[0];
+				float outer = j->weights[p] * v[2][z] * v[1][y];
+
+				for (int x = 0; x < n[0]; x++)
+					row[x] += outer * v[0][x];
+			}
+	}
+}
+
+/* The covered volume's sums in the centres: the spline's values at -1, 0 and 1 along each axis. */
+static void smooth_covered(const struct job *j)
+{
+	const fxi_cells *c = j->c;
+	int64_t total = c->n_cells[0] * c->n_cells[1] * c->n_cells[2], stride = 1;
+
+	for (int64_t i = 0; i < total; i++)
+		j->covered[i] = c->covered[i];
+	for (int axis = 0; axis < 3; stride *= c->n_cells[axis++]) {
+		int64_t n = c->n_cells[axis];
+
+		for (int64_t start = 0; start < total; start++) {
+			float *line = j->covered + start, before = 0;
+
+			if (!c->encoded[axis] || start / stride % n != 0)
+				continue;
+			for (int64_t i = 0; i < n; i++) {
+				float here = line[i * stride], after = i + 1 < n ? line[(i + 1) * stride] : 0;
+
+				line[i * stride] = (before + 4 * here + after) / 6;
+				before = here;
+			}
+		}
+	}
+}
+
+static void match_point(const struct job *j, int64_t p, const float u[3])
+{
+	const fxi_cells *c = j->c;
+	float covered = 0, weight = 0, v[3][4];
+	int64_t first[3];
+	int n[3];
+
+	for (int axis = 0; axis < 3; axis++)
+		n[axis] = stencil(c, axis, u[axis], &first[axis], v[axis]);
+	for (int z = 0; z < n[2]; z++)
+		for (int y = 0; y < n[1]; y++) {
+			int64_t row = ((first[2] + z) * c->n_cells[1] + first[1] + y) * c->n_cells[0] + first[0];
+
+			for (int x = 0; x < n[0]; x++) {
+				float f = v[2][z] * v[1][y] * v[0][x];
+
+				covered += f * j->covered[row + x];
+				weight += f * j->nodes[row + x];
+			}
+		}
+	j->weights[p] *= covered / weight;
+}
+
+static void match(void *arg, int64_t piece)
+{
+	each_point(arg, piece, match_point);
+}
+
+/* ---- all of it -------------------------------------------------------------------------------- */
+
+static int iterate(fx_math *m, const fxi_cells *c, int64_t n_iterations, float *weights)
+{
+	int64_t n_pieces = (c->n_points + POINTS_A_PIECE - 1) / POINTS_A_PIECE;
+	int64_t total = c->n_cells[0] * c->n_cells[1] * c->n_cells[2];
+	struct job j = {
+		.c = c, .weights = weights,
+		.sums = fx_alloc(c->n_points, sizeof(float)), .aims = fx_alloc(c->n_points, sizeof(float)),
+		.nodes = fx_alloc(total, sizeof(float)), .covered = fx_alloc(total, sizeof(float)),
+	};
+	bool ok = j.sums && j.aims && j.nodes && j.covered;
+
+	if (ok) {
+		fx_parallel(m->n_threads, n_pieces, aim, &j);
+		for (int64_t p = 0; p < c->n_points; p++)
+			weights[p] = c->count[p];
+		for (int64_t i = 0; i < n_iterations; i++) {
+			fx_parallel(m->n_threads, n_pieces, convolve, &j);
+			/* a point's own weight is in its sum, so the sum is not 0 */
+			for (int64_t p = 0; p < c->n_points; p++)
+				weights[p] *= j.aims[p] / j.sums[p];
+		}
+		smooth_covered(&j);
+		spread(&j);
+		fx_parallel(m->n_threads, n_pieces, match, &j);
+	}
+	fx_free(j.sums);
+	fx_free(j.aims);
+	fx_free(j.nodes);
+	fx_free(j.covered);
+	return ok ? FX_OK :
+		fx_math_fail(m, FX_ENOMEM, "no memory for the density weights of %lld points", (long long)c->n_points);
+}
+
+int fx_density_iterative(fx_math *m, const fx_array *k, const int64_t dims[3], int64_t n_iterations, fx_array **weights)
+{
+	int64_t n = k->dims[1];
+	fxi_cells cells;
+	float *by_point;
+	int status;
+
+	*weights = NULL;
+	if (k->type != FX_F64 || k->dims[0] != 3 || n_iterations < 1)
+		return fx_math_fail(m, FX_EINVAL, "density weights need a trajectory f64 {3, samples} and at least one iteration");
+	status = fx_array_new1(FX_F32, n, weights);
+	if (status != FX_OK)
+		return fx_math_fail(m, status, "no memory for the density weights of %lld samples", (long long)n);
+	if (n == 0)
+		return FX_OK;
+	status = fxi_cells_new(m, k, dims, &cells);
+	if (status != FX_OK)
+		goto failed;
+	by_point = fx_alloc(cells.n_points, sizeof *by_point);
+	if (by_point)
+		status = iterate(m, &cells, n_iterations, by_point);
+	else
+		status = fx_math_fail(m, FX_ENOMEM, "no memory for the density weights of %lld points", (long long)cells.n_points);
+	for (int64_t i = 0; status == FX_OK && i < n; i++) {
+		int64_t p = cells.point_of[i];
+
+		FX_F32_OF(*weights)[i] = by_point[p] / cells.count[p];
+	}
+	fx_free(by_point);
+	fxi_cells_free(&cells);
+	if (status == FX_OK)
+		return FX_OK;
+failed:
+	fx_array_unref(*weights);
+	*weights = NULL;
+	return status;
+}
