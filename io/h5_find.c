@@ -173,6 +173,15 @@ static int choose(const struct walk *w, const char *path, const char *group, int
 	return FX_OK;
 }
 
+bool fxi_h5_is_series(hid_t parent, const char *name)
+{
+	hid_t id = is_type(parent, name, H5I_GROUP) ? H5Gopen2(parent, name, H5P_DEFAULT) : -1;
+	bool found = id >= 0 && is_series(id);
+
+	fxi_h5_close(&id);
+	return found;
+}
+
 /* True where the group has at least one image series below it. */
 static bool has_series(hid_t group)
 {
@@ -183,12 +192,9 @@ static bool has_series(hid_t group)
 		return false;
 	for (hsize_t i = 0; i < info.nlinks && i < MAX_LINKS && !found; i++) {
 		char link[256];
-		hid_t id = -1;
 
-		if (H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, i, link, sizeof link, H5P_DEFAULT) >= 0 &&
-		    is_type(group, link, H5I_GROUP) && (id = H5Gopen2(group, link, H5P_DEFAULT)) >= 0)
-			found = is_series(id);
-		fxi_h5_close(&id);
+		found = H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, i, link, sizeof link, H5P_DEFAULT) >= 0 &&
+			fxi_h5_is_series(group, link);
 	}
 	return found;
 }

@@ -17,6 +17,8 @@ int fxi_h5_open_file(const char *path, fx_error *err, hid_t *file);
  */
 int fxi_h5_open_group(hid_t file, const char *path, const char *group, int holds, fx_error *err, hid_t *id, char **name);
 
+/** True where `name` is a group with an MRD image series in it: `header` and `data`. */
+bool fxi_h5_is_series(hid_t parent, const char *name);
 /** True where `name` is a direct member of the group and not a link out of the file. */
 bool fxi_h5_has(hid_t group, const char *name);
 

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #define ACCEPTED "MRD (ISMRMRD) raw data, as an HDF5 file or as a stream, is accepted"
 #define PREFIX 64
@@ -92,18 +93,41 @@ static bool looks_like_twix(const unsigned char *p, size_t n)
 	return first >= 10000 && first < 10000000 && second > 0 && second < 32 && n > 16 && printable(p + 8, 5);
 }
 
+static bool nifti_size(const unsigned char *p)
+{
+	uint32_t size = u32_at(p);
+
+	return size == 348 || size == 540 || size == 0x5c010000u || size == 0x1c020000u;
+}
+
+/* What the first bytes of a gzip file unpack to. */
+static bool packs_nifti(const unsigned char *p, size_t n)
+{
+	unsigned char head[4] = {0};
+	z_stream z = {.next_in = (z_const Bytef *)p, .avail_in = (uInt)n, .next_out = head, .avail_out = sizeof head};
+	bool is;
+
+	if (inflateInit2(&z, 15 + 16) != Z_OK)
+		return false;
+	(void)inflate(&z, Z_SYNC_FLUSH);   /* its input is cut; what it got out is in avail_out */
+	is = z.avail_out == 0 && nifti_size(head);
+	inflateEnd(&z);
+	return is;
+}
+
 /* What the content looks like, in words that fit "it looks like ..."; NULL where there is no guess. */
 static const char *guess(int fd, off_t size, const unsigned char *p, size_t n)
 {
 	char mark[4];
 
 	if (n >= 2 && p[0] == 0x1f && p[1] == 0x8b)
-		return "gzip-compressed data: unpack it first";
+		return packs_nifti(p, n) ? "a compressed NIfTI image, which holds no raw data" :
+			"gzip-compressed data: unpack it first";
 	if (n >= 4 && memcmp(p, "\x28\xb5\x2f\xfd", 4) == 0)
 		return "zstd-compressed data: unpack it first";
 	if (n >= 4 && memcmp(p, "PK\3\4", 4) == 0)
 		return "a zip archive: unpack it first";
-	if (n >= 4 && (u32_at(p) == 348 || u32_at(p) == 540 || u32_at(p) == 0x5c010000u || u32_at(p) == 0x1c020000u))
+	if (n >= 4 && nifti_size(p))
 		return "a NIfTI image, which holds no raw data";
 	if (n >= 8 && memcmp(p, "\x89PNG", 4) == 0)
 		return "a PNG picture";

@@ -22,7 +22,7 @@ typedef struct fxi_nifti_info {
  */
 int fxi_nifti_read(const char *path, fx_error *err, fx_array **data, fxi_nifti_info *info);
 
-/** Images of an MRD HDF5 file: n messages of kind FX_IMAGE, in order of series and index. */
+/** Images of an MRD HDF5 file: n messages of kind FX_IMAGE, by series number, then as they are stored. */
 typedef struct fxi_images {
 	int64_t n;
 	fx_msg **list;
