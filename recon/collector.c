@@ -367,5 +367,6 @@ int fx_collector_end(fx_collector *c, int64_t *n_partial)
 		else
 			status = close_frame(c, framed.closed[i], partial[i]);
 	}
+	fx_free(partial);
 	return status;
 }
