@@ -71,7 +71,7 @@ static void plane(void *arg, int64_t i)
 	int64_t fz = i / j->batch, coil = i % j->batch;
 	float *scratch = fxi_scratch_take(&j->scratch);
 
-	FXI_PICK(fxi_toeplitz_plane)(&j->t, fz, j->planes + coil * j->volume + fz * j->t.plane, scratch);
+	FXI_PICK(fxi_toeplitz_plane)(&j->t, fz, j->planes + coil * j->volume + fz * (j->volume / j->t.f[2]), scratch);
 	fxi_scratch_give(&j->scratch, scratch);
 }
 
@@ -110,9 +110,7 @@ static int prepare(fx_math *m, const fx_array *spectrum, const fx_array *x, stru
 	/* odd number of cache lines more, so that buffers do not share their sets */
 	t->buffer = 2 * lanes * longest + 3 * 2 * lanes;
 	j->image = 2 * t->n[0] * t->n[1] * t->n[2];
-	/* a line more, so that planes of a power of two do not share the caches' sets */
-	t->plane = 2 * lanes * (t->blocks_x * t->n[1] + 1);
-	j->volume = t->plane * t->f[2];
+	j->volume = 2 * lanes * t->blocks_x * t->n[1] * t->f[2];
 	n_coils = 2 * x->n / j->image;
 	j->batch = (4 * threads + t->f[2] - 1) / t->f[2];
 	j->batch = j->batch < n_coils ? j->batch : n_coils;

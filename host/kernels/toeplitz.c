@@ -52,7 +52,7 @@ void FXI_NAME(fxi_toeplitz_z_forward)(const fxi_toeplitz *t, int64_t y, const fl
 	float *scratch)
 {
 	const fxi_vfft *plan = &t->plan[2];
-	int64_t n = t->n[2], slice = t->n[0] * t->n[1], row = t->blocks_x * COLUMN, plane = t->plane;
+	int64_t n = t->n[2], slice = t->n[0] * t->n[1], row = t->blocks_x * COLUMN, plane = t->n[1] * row;
 	float *in = buffer(t, scratch, 0), *a = buffer(t, scratch, 1), *b = buffer(t, scratch, 2);
 	float *work = buffer(t, scratch, FXI_TOEPLITZ_BUFFERS);
 
@@ -79,7 +79,7 @@ void FXI_NAME(fxi_toeplitz_z_inverse)(const fxi_toeplitz *t, int64_t y, const fl
 	float *scratch)
 {
 	const fxi_vfft *plan = &t->plan[2];
-	int64_t n = t->n[2], slice = t->n[0] * t->n[1], row = t->blocks_x * COLUMN, plane = t->plane;
+	int64_t n = t->n[2], slice = t->n[0] * t->n[1], row = t->blocks_x * COLUMN, plane = t->n[1] * row;
 	float *sum = buffer(t, scratch, 0), *a = buffer(t, scratch, 1), *b = buffer(t, scratch, 2);
 	float *work = buffer(t, scratch, FXI_TOEPLITZ_BUFFERS);
 

@@ -14,7 +14,6 @@ typedef struct fxi_toeplitz {
 	fxi_vfft plan[3];    /**< of length n */
 	float norm;          /**< 1 / (f0 f1 f2): of the inverse transform */
 	const float *spectrum;
-	int64_t plane;       /**< floats from one plane of a z frequency to the next */
 	int64_t buffer;      /**< floats of one line buffer in a thread's scratch */
 } fxi_toeplitz;
 
