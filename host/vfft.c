@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/* Eights first; what is left of the twos as fours rather than twos; then odd primes in rising order. */
+/* The twos in as few radices up to 16 as there can be, of about one size; then odd primes in rising order. */
 static void split(fxi_vfft *plan)
 {
 	int64_t rest = plan->n;
@@ -12,14 +12,12 @@ static void split(fxi_vfft *plan)
 
 	for (; rest % 2 == 0; rest /= 2)
 		twos++;
-	while (twos > 4 || twos == 3) {
-		plan->stage[plan->n_stages++].radix = 8;
-		twos -= 3;
+	for (int stages = (twos + 3) / 4; stages > 0; stages--) {
+		int take = (twos + stages - 1) / stages;
+
+		plan->stage[plan->n_stages++].radix = 1 << take;
+		twos -= take;
 	}
-	for (; twos >= 2; twos -= 2)
-		plan->stage[plan->n_stages++].radix = 4;
-	if (twos)
-		plan->stage[plan->n_stages++].radix = 2;
 	for (int64_t p = 3; rest > 1; p += 2) {
 		if (p * p > rest)
 			p = rest;

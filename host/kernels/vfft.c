@@ -137,6 +137,63 @@ INLINE void butterfly8(const struct pass *t, int before, int after, int64_t p, i
 	put(t, after, o + 7 * t->s, minus(f3, h3), w, 7);
 }
 
+/* a times e^{-i2pi turn/16} */
+INLINE column times_root16(column a, int turn)
+{
+	const float c = 0.923879532511286756f, s = 0.382683432365089772f, h = 0.707106781186547524f;
+
+	switch (turn) {
+	case 1:
+		return times(a, c, -s);
+	case 2:
+		return (column){h * (a.re + a.im), h * (a.im - a.re)};
+	case 3:
+		return times(a, s, -c);
+	case 4:
+		return turned(a);
+	case 6:
+		return (column){h * (a.im - a.re), -h * (a.re + a.im)};
+	case 9:
+		return times(a, -c, s);
+	default:
+		return a;
+	}
+}
+
+INLINE void four_points(column x[4])
+{
+	column ac = plus(x[0], x[2]), bd = plus(x[1], x[3]), a_c = minus(x[0], x[2]), b_d = turned(minus(x[1], x[3]));
+
+	x[0] = plus(ac, bd);
+	x[1] = plus(a_c, b_d);
+	x[2] = minus(ac, bd);
+	x[3] = minus(a_c, b_d);
+}
+
+INLINE void butterfly16(const struct pass *t, int before, int after, int64_t p, int64_t q, const float *w)
+{
+	int64_t i = q + t->s * p, step = t->s * t->m, o = q + t->s * 16 * p;
+	column x[4][4], y[4];
+
+#pragma GCC unroll 4
+	for (int b = 0; b < 4; b++) {
+#pragma GCC unroll 4
+		for (int a = 0; a < 4; a++)
+			x[b][a] = get(t, before, i + (4 * a + b) * step);
+		four_points(x[b]);
+	}
+#pragma GCC unroll 4
+	for (int c = 0; c < 4; c++) {
+#pragma GCC unroll 4
+		for (int b = 0; b < 4; b++)
+			y[b] = times_root16(x[b][c], b * c);
+		four_points(y);
+#pragma GCC unroll 4
+		for (int d = 0; d < 4; d++)
+			put(t, after, o + (c + 4 * d) * t->s, y[d], w, c + 4 * d);
+	}
+}
+
 /*
  * Any odd radix r. Inputs j and r - j meet in their sum and difference, outputs k and r - k share a cosine and a
  * sine sum: r^2 real multiplications and additions of a column instead of 4 r^2.
@@ -200,6 +257,9 @@ INLINE void stage_as(const struct pass *t, int before, int after, int radix, con
 		break;
 	case 8:
 		STAGE(8);
+		break;
+	case 16:
+		STAGE(16);
 		break;
 	default:
 		for (int64_t p = 0; p < t->m; p++)
