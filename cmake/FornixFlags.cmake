@@ -19,6 +19,10 @@ if(FORNIX_HAS_CX_LIMITED)
 	target_compile_options(fornix_flags INTERFACE -fcx-limited-range)
 endif()
 
+# What the sanitizers weave in hides from gcc that a value is set: its warning then cries wolf.
+if(FORNIX_SANITIZE AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
+	target_compile_options(fornix_flags INTERFACE -Wno-maybe-uninitialized)
+endif()
 if(FORNIX_SANITIZE STREQUAL "address")
 	target_compile_options(fornix_flags INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1)
 	target_link_options(fornix_flags INTERFACE -fsanitize=address,undefined)
