@@ -47,31 +47,46 @@ static int nothing_of_that_name(const char *name, char **gadgets, char **pipelin
 	return FXI_EXIT_USAGE;
 }
 
+static int describe_gadget(fxi_registry *registry, const char *name)
+{
+	const fx_gadget *g;
+	fx_error err = {0};
+
+	if (fxi_registry_find(registry, name, &err, &g) != FX_OK) {
+		fxi_apps_say("%s", err.text);
+		return FXI_EXIT_FAILED;
+	}
+	fxi_gadget_text(stdout, g);
+	return FXI_EXIT_DONE;
+}
+
+/* A name may be both, as cartesian is: then both are described. */
 static int describe(fxi_registry *registry, const char *name)
 {
 	char **gadgets = fxi_registry_names(registry), **pipelines = fxi_apps_pipeline_names();
+	bool gadget = has_name(gadgets, name);
+	bool pipeline = has_name(pipelines, name) || strchr(name, '/') || g_str_has_suffix(name, ".xml");
 	int result = FXI_EXIT_DONE;
-	fx_error err = {0};
 
-	if (has_name(gadgets, name)) {
-		const fx_gadget *g;
-
-		if (fxi_registry_find(registry, name, &err, &g) == FX_OK)
-			fxi_gadget_text(stdout, g);
-		else
-			result = FXI_EXIT_FAILED;
-	} else if (has_name(pipelines, name) || strchr(name, '/') || g_str_has_suffix(name, ".xml")) {
+	if (gadget) {
+		printf("%s", pipeline ? "-- the gadget --\n" : "");
+		result = describe_gadget(registry, name);
+	}
+	if (pipeline) {
 		fxi_pipeline *p;
+		fx_error err = {0};
 
+		printf("%s", gadget ? "\n-- the pipeline --\n" : "");
 		if (fxi_apps_pipeline(name, NULL, &err, &p) == FX_OK)
 			describe_pipeline(p, name);
-		else
+		else {
+			fxi_apps_say("%s", err.text);
 			result = FXI_EXIT_USAGE;
+		}
 		fxi_pipeline_free(p);
-	} else
+	}
+	if (!gadget && !pipeline)
 		result = nothing_of_that_name(name, gadgets, pipelines);
-	if (err.status != FX_OK)
-		fxi_apps_say("%s", err.text);
 	g_strfreev(gadgets);
 	g_strfreev(pipelines);
 	return result;
