@@ -17,6 +17,7 @@ static const struct verb {
 	{"list", fxi_app_list, "the gadgets and pipelines that there are"},
 	{"describe", fxi_app_describe, "what a gadget or a pipeline does, its properties, defaults and ranges"},
 	{"phantom", fxi_app_phantom, "a raw test scan with a known answer"},
+	{"compare", fxi_app_compare, "how far an image is from a reference"},
 	{"docs", fxi_app_docs, "the gadgets' reference pages, in Markdown"},
 };
 

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/* compare.c - `fornix compare A B`: how far image A is from the reference B. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <fornix/fornix.h>
+#include <json-glib/json-glib.h>
+
+#include "apps/common.h"
+#include "apps/compare_input.h"
+#include "recon/metrics.h"
+
+static const char summary[] =
+	"Compares image A with the reference B: NRMSE = ||A - B|| / ||B||, PSNR = 20 log10(max |B| / RMSE), and SSIM (Wang et\n"
+	"al. 2004: Gaussian window of sigma 1.5, K1 0.01, K2 0.03, dynamic range max |B|, mean over the voxels).\n\n"
+	"A and B are NIfTI files or MRD image files (HDF5). Complex values stay complex where both files have them, else\n"
+	"magnitudes are compared; SSIM is always of magnitudes. Exit status 1 where NRMSE is beyond --max-nrmse.";
+
+struct options {
+	char *mask;
+	double max_nrmse;
+	gboolean fit, json;
+	int n_threads;
+};
+
+static void warn_geometry(const fxi_compared *a, const fxi_compared *b)
+{
+	double worst = 0;
+
+	if (!a->has_affine || !b->has_affine)
+		return;
+	for (int i = 0; i < 3; i++)
+		for (int j = 0; j < 4; j++)
+			worst = fmax(worst, fabs(a->affine[i][j] - b->affine[i][j]));
+	/* single precision of positions up to a metre */
+	if (worst > 1e-3)
+		fxi_apps_say("compare: warning: the images lie differently in space: their affines differ by up to %g; voxels are "
+			"compared by index", worst);
+}
+
+static void add_number(JsonBuilder *b, const char *name, double value)
+{
+	json_builder_set_member_name(b, name);
+	if (isfinite(value))
+		json_builder_add_double_value(b, value);
+	else
+		json_builder_add_null_value(b);
+}
+
+static void print_json(const struct options *o, const char *a, const char *b, const fxi_metrics *m, bool within)
+{
+	JsonBuilder *builder = json_builder_new();
+	JsonGenerator *generator = json_generator_new();
+	JsonNode *root;
+	char *text;
+
+	json_builder_begin_object(builder);
+	json_builder_set_member_name(builder, "image");
+	json_builder_add_string_value(builder, a);
+	json_builder_set_member_name(builder, "reference");
+	json_builder_add_string_value(builder, b);
+	json_builder_set_member_name(builder, "voxels");
+	json_builder_add_int_value(builder, m->n);
+	json_builder_set_member_name(builder, "complex");
+	json_builder_add_boolean_value(builder, m->complex_values);
+	add_number(builder, "nrmse", m->nrmse);
+	add_number(builder, "psnr_db", m->psnr_db);
+	add_number(builder, "ssim", m->ssim);
+	add_number(builder, "rmse", m->rmse);
+	add_number(builder, "peak", m->peak);
+	if (o->fit) {
+		add_number(builder, "scale_re", m->scale_re);
+		add_number(builder, "scale_im", m->scale_im);
+	}
+	if (o->max_nrmse >= 0) {
+		add_number(builder, "max_nrmse", o->max_nrmse);
+		json_builder_set_member_name(builder, "within");
+		json_builder_add_boolean_value(builder, within);
+	}
+	json_builder_end_object(builder);
+	root = json_builder_get_root(builder);
+	json_generator_set_root(generator, root);
+	json_generator_set_pretty(generator, TRUE);
+	text = json_generator_to_data(generator, NULL);
+	puts(text);
+	g_free(text);
+	json_node_unref(root);
+	g_object_unref(generator);
+	g_object_unref(builder);
+}
+
+static void print_text(const struct options *o, const fxi_compared *a, const fxi_compared *b, const fxi_metrics *m)
+{
+	bool complex_a = a->data->type >= FX_CF32, complex_b = b->data->type >= FX_CF32;
+
+	printf("NRMSE %.6g  PSNR %.2f dB  SSIM %.5f  (%lld voxels%s)\n", m->nrmse, m->psnr_db, m->ssim, (long long)m->n,
+		m->complex_values ? ", complex" : "");
+	if (complex_a != complex_b)
+		printf("magnitudes were compared: only the %s is complex\n", complex_a ? "image" : "reference");
+	if (o->fit)
+		printf("the image was multiplied by %.6g%+.6gi to fit\n", m->scale_re, m->scale_im);
+}
+
+static int read_all(const struct options *o, char **argv, fx_error *err, fxi_compared *a, fxi_compared *b,
+	fxi_compared *mask)
+{
+	int status = fxi_compared_read(argv[1], err, a);
+
+	if (status == FX_OK)
+		status = fxi_compared_read(argv[2], err, b);
+	if (status == FX_OK && o->mask)
+		status = fxi_compared_read(o->mask, err, mask);
+	return status;
+}
+
+static int compare(const struct options *o, char **argv)
+{
+	fxi_compared a = {0}, b = {0}, mask = {0};
+	fxi_metrics m;
+	fx_error err = {0}, why = {0};
+	int status = read_all(o, argv, &err, &a, &b, &mask), result = FXI_EXIT_FAILED;
+
+	if (status == FX_OK) {
+		warn_geometry(&a, &b);
+		status = fxi_compare(a.data, b.data, mask.data, o->fit, o->n_threads > 0 ? o->n_threads : fx_processors(), &why, &m);
+		if (status != FX_OK)
+			fx_error_set(&err, status, "%s, reference %s: %s", argv[1], argv[2], why.text);
+	}
+	if (status == FX_OK) {
+		bool within = o->max_nrmse < 0 || m.nrmse <= o->max_nrmse;
+
+		if (o->json)
+			print_json(o, argv[1], argv[2], &m, within);
+		else
+			print_text(o, &a, &b, &m);
+		if (!within)
+			fxi_apps_say("compare: NRMSE %.6g is beyond %.6g", m.nrmse, o->max_nrmse);
+		result = within ? FXI_EXIT_DONE : FXI_EXIT_FAILED;
+	} else {
+		fxi_apps_say("compare: %s", err.text);
+	}
+	fx_array_unref(a.data);
+	fx_array_unref(b.data);
+	fx_array_unref(mask.data);
+	return result;
+}
+
+int fxi_app_compare(int argc, char **argv)
+{
+	struct options o = {.max_nrmse = (double)-INFINITY}; /* not asked for */
+	const GOptionEntry entries[] = {
+		{"mask", 'm', 0, G_OPTION_ARG_FILENAME, &o.mask, "Count only voxels where this image is not 0", "FILE"},
+		{"fit-scale", 's', 0, G_OPTION_ARG_NONE, &o.fit, "First multiply A by the (complex) number that fits it to B", NULL},
+		{"max-nrmse", 0, 0, G_OPTION_ARG_DOUBLE, &o.max_nrmse, "Fail where NRMSE is beyond this", "X"},
+		{"json", 'j', 0, G_OPTION_ARG_NONE, &o.json, "Print one JSON object", NULL},
+		{"threads", 0, 0, G_OPTION_ARG_INT, &o.n_threads, "Threads (every processor)", "N"},
+		{NULL, 0, 0, 0, NULL, NULL, NULL},
+	};
+	int result = FXI_EXIT_USAGE;
+
+	if (fxi_apps_options("A B", summary, entries, 2, 2, &argc, &argv)) {
+		if (!(o.max_nrmse >= 0) && o.max_nrmse != (double)-INFINITY)
+			fxi_apps_say("compare: --max-nrmse %g: it must be 0 or more", o.max_nrmse);
+		else
+			result = compare(&o, argv);
+	}
+	g_free(o.mask);
+	return result;
+}
