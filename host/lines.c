@@ -17,7 +17,7 @@ struct cached {
 	struct cached *next;
 	int64_t n;
 	int sign, type;
-	void *plan;
+	const void *plan;
 };
 
 static struct cached *cache;
@@ -31,56 +31,67 @@ static int64_t leading(int64_t n, int type)
 	return ld * size % 1024 == 0 ? ld + unit : ld;
 }
 
+/* Exponent 0 stands for real to complex. */
 static void *make_plan(int64_t n, int64_t ld, int sign, int type)
 {
-	int size = (int)n;
+	int size = (int)n, step = (int)ld;
 	void *memory = fx_alloc(FXI_LINES * ld, fx_type_size(type));
 	void *plan = NULL;
 
 	if (!memory)
 		return NULL;
-	if (type == FX_CF32)
-		plan = fftwf_plan_many_dft(1, &size, FXI_LINES, memory, NULL, 1, (int)ld, memory, NULL, 1, (int)ld, sign,
-			FFTW_ESTIMATE);
+	if (type == FX_CF32 && sign != 0)
+		plan = fftwf_plan_many_dft(1, &size, FXI_LINES, memory, NULL, 1, step, memory, NULL, 1, step, sign, FFTW_ESTIMATE);
+	else if (type == FX_CF32)
+		plan = fftwf_plan_many_dft_r2c(1, &size, FXI_LINES, memory, NULL, 1, 2 * step, memory, NULL, 1, step, FFTW_ESTIMATE);
+	else if (sign != 0)
+		plan = fftw_plan_many_dft(1, &size, FXI_LINES, memory, NULL, 1, step, memory, NULL, 1, step, sign, FFTW_ESTIMATE);
 	else
-		plan = fftw_plan_many_dft(1, &size, FXI_LINES, memory, NULL, 1, (int)ld, memory, NULL, 1, (int)ld, sign,
-			FFTW_ESTIMATE);
+		plan = fftw_plan_many_dft_r2c(1, &size, FXI_LINES, memory, NULL, 1, 2 * step, memory, NULL, 1, step, FFTW_ESTIMATE);
 	fx_free(memory);
 	return plan;
 }
 
-static void *find_plan(int64_t n, int64_t ld, int sign, int type)
+static const void *find_plan(fx_math *m, int64_t n, int64_t ld, int sign, int type)
 {
 	struct cached *c;
-	void *plan = NULL;
+	const void *plan = NULL;
 
+	if (n > INT32_MAX / FXI_LINES - 64) {
+		fx_math_fail(m, FX_EINVAL, "an axis of %lld is too long to transform", (long long)n);
+		return NULL;
+	}
 	fxi_fftw_lock();
 	for (c = cache; c && (c->n != n || c->sign != sign || c->type != type); c = c->next)
 		;
 	if (!c && (c = fx_alloc(1, sizeof *c)) != NULL) {
-		*c = (struct cached){.next = cache, .n = n, .sign = sign, .type = type};
-		c->plan = make_plan(n, ld, sign, type);
-		if (c->plan)
+		*c = (struct cached){.next = cache, .n = n, .sign = sign, .type = type, .plan = make_plan(n, ld, sign, type)};
+		if (c->plan) {
 			cache = c;
-		else
+		} else {
 			fx_free(c);
-		plan = cache ? c->plan : NULL;
-	} else if (c) {
-		plan = c->plan;
+			c = NULL;
+		}
 	}
+	if (c)
+		plan = c->plan;
 	fxi_fftw_unlock();
+	if (!plan)
+		fx_math_fail(m, FX_ENOMEM, "no memory to plan a Fourier transform of length %lld", (long long)n);
 	return plan;
 }
 
 int fxi_lines_plan(fx_math *m, fxi_lines *p)
 {
 	p->ld = leading(p->n, p->type);
-	if (p->n > INT32_MAX / FXI_LINES - 64)
-		return fx_math_fail(m, FX_EINVAL, "an axis of %lld is too long to transform", (long long)p->n);
-	p->plan = find_plan(p->n, p->ld, p->sign, p->type);
-	if (!p->plan)
-		return fx_math_fail(m, FX_ENOMEM, "no memory to plan a Fourier transform of length %lld", (long long)p->n);
-	return FX_OK;
+	p->plan = find_plan(m, p->n, p->ld, p->sign, p->type);
+	return p->plan ? FX_OK : m->err->status;
+}
+
+const void *fxi_real_plan(fx_math *m, int64_t n, int type, int64_t *ld)
+{
+	*ld = leading(n / 2 + 1, type);
+	return find_plan(m, n, *ld, 0, type);
 }
 
 int64_t fxi_lines_scratch(const fxi_lines *p)

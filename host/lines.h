@@ -39,6 +39,11 @@ int fxi_lines_plan(fx_math *m, fxi_lines *p);
 int64_t fxi_lines_scratch(const fxi_lines *p);
 /** Runs one block (FXI_LINES lines from FXI_LINES * block on) of one group on the calling thread. */
 void fxi_lines_block(const fxi_lines *p, int64_t group, int64_t block, void *scratch);
+/**
+ * An FFTW plan (ESTIMATE, in place) of FXI_LINES real-to-complex transforms of even length n, exponent -1, lines *ld complex
+ * numbers apart; NULL, explained in m->err, where there is no memory. `type` is the complex type.
+ */
+const void *fxi_real_plan(fx_math *m, int64_t n, int type, int64_t *ld);
 /** Plans and runs all of the pass on the pool. */
 int fxi_lines_run(fx_math *m, fxi_lines *p);
 

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * accumulator.c - the adjoint while samples arrive. Pieces fill a chunk of a fixed number of samples; a full chunk is added to the
+ * fine grid (NUFFT) or to the image (direct). What is left for the end is the rest of a chunk and, once, the FFT.
+ */
+#include "fourier.h"
+
+#include <complex.h>
+#include <math.h>
+#include <string.h>
+
+struct fx_accumulator {
+	fx_fourier *f;
+	int64_t n_coils;
+	int64_t filled;       /* samples in the chunk */
+	fx_array *k;          /* f64 {3, FXI_CHUNK} */
+	fx_array *samples;    /* {FXI_CHUNK, coils} */
+	fx_array *sum;        /* the fine grid, or the image */
+};
+
+void fx_accumulator_free(fx_accumulator *a)
+{
+	if (!a)
+		return;
+	fx_array_unref(a->k);
+	fx_array_unref(a->samples);
+	fx_array_unref(a->sum);
+	fx_free(a);
+}
+
+int fx_accumulator_new(fx_fourier *f, int64_t n_coils, fx_accumulator **out)
+{
+	fx_accumulator *a;
+	const int64_t *n = f->spec.method == FX_FOURIER_DIRECT ? f->spec.dims : f->grid.fine;
+	int status;
+
+	*out = NULL;
+	if (n_coils < 1)
+		return fx_math_fail(f->m, FX_EINVAL, "%lld coils to accumulate", (long long)n_coils);
+	status = fxi_need_memory(f, n_coils, (double)fx_fourier_bytes(f, n_coils));
+	if (status != FX_OK)
+		return status;
+	a = fx_alloc(1, sizeof *a);
+	if (!a)
+		return fx_math_fail(f->m, FX_ENOMEM, "no memory for an accumulator");
+	a->f = f;
+	a->n_coils = n_coils;
+	status = f->m->ops->array_new(f->m, f->spec.method == FX_FOURIER_DIRECT ? f->spec.type : fxi_sample_type(f), 4,
+		(int64_t[]){n[0], n[1], n[2], n_coils}, &a->sum);
+	if (status == FX_OK && (fx_array_new2(FX_F64, 3, FXI_CHUNK, &a->k) != FX_OK ||
+		fx_array_new2(fxi_sample_type(f), FXI_CHUNK, n_coils, &a->samples) != FX_OK))
+		status = fx_math_fail(f->m, FX_ENOMEM, "no memory for a chunk of %d samples of %lld coils", FXI_CHUNK, (long long)n_coils);
+	if (status != FX_OK) {
+		fx_accumulator_free(a);
+		return status;
+	}
+	*out = a;
+	return FX_OK;
+}
+
+/* The chunk's filled part as arrays of their own size: the last chunk is seldom full. */
+static int cut_chunk(fx_accumulator *a, fx_array **k, fx_array **samples)
+{
+	fx_math *m = a->f->m;
+	size_t size = fx_type_size(a->samples->type);
+
+	*k = *samples = NULL;
+	if (a->filled == FXI_CHUNK) {
+		*k = fx_array_ref(a->k);
+		*samples = fx_array_ref(a->samples);
+		return FX_OK;
+	}
+	if (fx_array_new2(FX_F64, 3, a->filled, k) != FX_OK ||
+		fx_array_new2(a->samples->type, a->filled, a->n_coils, samples) != FX_OK)
+		return fx_math_fail(m, FX_ENOMEM, "no memory for the last %lld samples", (long long)a->filled);
+	memcpy((*k)->data, a->k->data, (size_t)(*k)->bytes);
+	for (int64_t c = 0; c < a->n_coils; c++)
+		memcpy((char *)(*samples)->data + (size_t)(c * a->filled) * size,
+			(const char *)a->samples->data + (size_t)(c * FXI_CHUNK) * size, (size_t)a->filled * size);
+	return FX_OK;
+}
+
+static int add_chunk(fx_accumulator *a, const fx_array *k, const fx_array *samples)
+{
+	fx_fourier *f = a->f;
+	fx_math *m = f->m;
+	void *points = NULL;
+	int status;
+
+	if (f->spec.method == FX_FOURIER_DIRECT)
+		return m->ops->direct_adjoint(m, k, samples, f->spec.scale, a->sum);
+	status = m->ops->points_new(m, &f->grid, k, &points);
+	if (status == FX_OK)
+		status = m->ops->spread(m, &f->grid, points, samples, a->sum);
+	m->ops->points_free(m, points);
+	return status;
+}
+
+static int flush(fx_accumulator *a)
+{
+	fx_math *m = a->f->m;
+	fx_array *k = NULL, *samples = NULL, *k_there = NULL, *samples_there = NULL;
+	int status;
+
+	if (a->filled == 0)
+		return FX_OK;
+	status = cut_chunk(a, &k, &samples);
+	if (status == FX_OK)
+		status = m->ops->upload(m, k, &k_there);
+	if (status == FX_OK)
+		status = m->ops->upload(m, samples, &samples_there);
+	if (status == FX_OK)
+		status = add_chunk(a, k_there, samples_there);
+	if (status == FX_OK)
+		status = m->ops->sync(m); /* the chunk is filled again now */
+	fx_array_unref(k);
+	fx_array_unref(samples);
+	fx_array_unref(k_there);
+	fx_array_unref(samples_there);
+	a->filled = 0;
+	return status;
+}
+
+static double _Complex sample_at(const fx_array *a, int64_t i)
+{
+	switch (a->type) {
+	case FX_F32:
+		return FX_F32_OF(a)[i];
+	case FX_F64:
+		return FX_F64_OF(a)[i];
+	case FX_CF32:
+		return FX_CF32_OF(a)[i];
+	default:
+		return FX_CF64_OF(a)[i];
+	}
+}
+
+static double weight_at(const fx_array *weights, int64_t i)
+{
+	return !weights ? 1 : weights->type == FX_F32 ? (double)FX_F32_OF(weights)[i] : FX_F64_OF(weights)[i];
+}
+
+/* n samples of one coil into the chunk, weighted and converted. */
+static void fill(fx_accumulator *a, int64_t to, const fx_array *samples, int64_t from, const fx_array *weights,
+	int64_t first, int64_t n)
+{
+	fx_array *chunk = a->samples;
+	size_t size = fx_type_size(chunk->type);
+
+	if (!weights && samples->type == chunk->type) {
+		memcpy((char *)chunk->data + (size_t)to * size, (const char *)samples->data + (size_t)from * size, (size_t)n * size);
+		return;
+	}
+	if (weights && weights->type == FX_F32 && samples->type == FX_CF32 && chunk->type == FX_CF32) {
+		for (int64_t i = 0; i < n; i++)
+			FX_CF32_OF(chunk)[to + i] = FX_F32_OF(weights)[first + i] * FX_CF32_OF(samples)[from + i];
+		return;
+	}
+	for (int64_t i = 0; i < n; i++) {
+		double _Complex v = weight_at(weights, first + i) * sample_at(samples, from + i);
+
+		if (chunk->type == FX_F32)
+			FX_F32_OF(chunk)[to + i] = (float)creal(v);
+		else if (chunk->type == FX_F64)
+			FX_F64_OF(chunk)[to + i] = creal(v);
+		else if (chunk->type == FX_CF32)
+			FX_CF32_OF(chunk)[to + i] = (fx_cf32)v;
+		else
+			FX_CF64_OF(chunk)[to + i] = v;
+	}
+}
+
+static int need_piece(const fx_accumulator *a, const fx_array *k, const fx_array *samples, const fx_array *weights)
+{
+	fx_math *m = a->f->m;
+	bool real = samples->type == FX_F32 || samples->type == FX_F64;
+
+	if (k->type != FX_F64 || k->dims[0] != 3 || k->n != 3 * k->dims[1])
+		return fx_math_fail(m, FX_EINVAL, "a trajectory is f64 {3, M}, not %s {%lld, %lld}", fx_type_name(k->type),
+			(long long)k->dims[0], (long long)k->dims[1]);
+	if (samples->dims[0] != k->dims[1] || samples->n != k->dims[1] * a->n_coils)
+		return fx_math_fail(m, FX_EDATA, "samples {%lld, ...}, %lld in all, where {%lld, %lld} belong", (long long)samples->dims[0],
+			(long long)samples->n, (long long)k->dims[1], (long long)a->n_coils);
+	if (!real && ((samples->type != FX_CF32 && samples->type != FX_CF64) || a->f->spec.real_samples))
+		return fx_math_fail(m, FX_EINVAL, "%s samples for a Fourier operator of %s ones", fx_type_name(samples->type),
+			a->f->spec.real_samples ? "real" : "complex");
+	if (weights && ((weights->type != FX_F32 && weights->type != FX_F64) || weights->n != k->dims[1]))
+		return fx_math_fail(m, FX_EINVAL, "%lld %s weights for %lld samples", (long long)weights->n, fx_type_name(weights->type),
+			(long long)k->dims[1]);
+	for (int64_t i = 0; i < k->n; i++)
+		if (!isfinite(FX_F64_OF(k)[i]))
+			return fx_math_fail(m, FX_EDATA, "the trajectory's sample %lld has a coordinate that is not finite", (long long)(i / 3));
+	return FX_OK;
+}
+
+int fx_accumulator_add(fx_accumulator *a, const fx_array *k, const fx_array *samples, const fx_array *weights)
+{
+	int64_t n = k->dims[1], done = 0;
+	int status = need_piece(a, k, samples, weights);
+
+	while (status == FX_OK && done < n) {
+		int64_t room = FXI_CHUNK - a->filled, part = n - done < room ? n - done : room;
+
+		memcpy(FX_F64_OF(a->k) + 3 * a->filled, FX_F64_OF(k) + 3 * done, (size_t)(3 * part) * sizeof(double));
+		for (int64_t c = 0; c < a->n_coils; c++)
+			fill(a, c * FXI_CHUNK + a->filled, samples, c * n + done, weights, done, part);
+		a->filled += part;
+		done += part;
+		if (a->filled == FXI_CHUNK)
+			status = flush(a);
+	}
+	return status;
+}
+
+int fx_accumulator_finish(fx_accumulator *a, fx_array **image)
+{
+	fx_fourier *f = a->f;
+	const int64_t *n = f->spec.dims;
+	fx_array *result = NULL;
+	int status = flush(a);
+
+	*image = NULL;
+	if (status == FX_OK && f->spec.method == FX_FOURIER_DIRECT) {
+		result = fx_array_ref(a->sum);
+	} else if (status == FX_OK) {
+		status = f->m->ops->array_new(f->m, f->spec.type, 4, (int64_t[]){n[0], n[1], n[2], a->n_coils}, &result);
+		if (status == FX_OK)
+			status = f->m->ops->fine_to_image(f->m, &f->grid, a->sum, f->spec.scale, result);
+	}
+	fx_accumulator_free(a);
+	if (status == FX_OK)
+		*image = result;
+	else
+		fx_array_unref(result);
+	return status;
+}
