@@ -17,7 +17,7 @@ static const fx_prop props[] = {
 	FX_PROP_WORD(struct state, method, "auto", methods,
 		"analytic: closed form of radial and spiral readouts; pipe_menon: iterative, any trajectory; auto: analytic where "
 		"the header names such a trajectory and the readout has its shape, else pipe_menon"),
-	FX_PROP(struct state, iterations, "15", 1, 1000, "Pipe-Menon iterations"),
+	FX_PROP(struct state, iterations, "6", 1, 1000, "Pipe-Menon iterations"),
 	FX_PROP_END
 };
 

@@ -166,8 +166,9 @@ FX_EXPORT int fx_gram_add(fx_math *m, const fx_array *samples, fx_array *gram);
 enum fx_grid_kernel { FX_GRID_CONVOLUTION = 0, FX_GRID_BILINEAR };
 
 /**
- * Gridding and an inverse FFT: convolution (Kaiser-Bessel, 2x oversampled, deapodised; Jackson et al. 1991, Beatty
- * et al. 2005) or the chapter's bilinear interpolation onto the matrix itself. weights NULL means 1.
+ * Gridding and an inverse FFT: convolution (the NUFFT at 1e-3: a kernel about four cells wide, 2x oversampled,
+ * deapodised, as Beatty et al. 2005 advise) or the chapter's bilinear interpolation onto the matrix itself, without
+ * deapodisation. k-space is periodic. image (new) is {x, y, z, coils}; weights NULL means 1.
  */
 FX_EXPORT int fx_grid_image(fx_math *m, int kernel, const int64_t dims[3], double scale, const fx_array *k,
 	const fx_array *samples, const fx_array *weights, fx_array **image);
