@@ -4,8 +4,8 @@
  * e^{i2pi k_m.n} on the doubled grid is itself an adjoint sum, of real weights, so fx_fourier makes it; the backend
  * turns it into its spectrum.
  *
- * Precision: Q is accumulated in the type of the frame's own F^H D, since T x should be as exact as F^H D and the
- * spectrum is f32 in any case. Tolerances that single precision cannot hold (below 1e-6) use double.
+ * Precision: single does for Q, also where a hundred thousand samples meet at lag 0 (docs/performance.md), since the
+ * sums are taken in blocks and the spectrum is f32 in any case. Only NUFFT tolerances below 1e-6 use double.
  */
 #include <fornix/recon.h>
 
