@@ -9,8 +9,20 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+/*
+ * At exit HDF5 closes what it still holds, again, and 1.10 crashes over a dataset whose last write failed. Every file of
+ * ours is closed or given up by then, so there is nothing to be done.
+ */
+static void no_exit_handler(void)
+{
+	H5dont_atexit();
+}
+
 void fxi_h5_enter(fxi_h5_guard *guard)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, no_exit_handler);
 	pthread_mutex_lock(&lock);
 	H5Eget_auto2(H5E_DEFAULT, &guard->print, &guard->arg);
 	H5Eset_auto2(H5E_DEFAULT, NULL, NULL);

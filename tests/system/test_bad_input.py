@@ -95,7 +95,7 @@ def no_field_of_view(text):
 
 
 def enormous(text):
-    return text.replace("<x>64</x>", "<x>30000</x>").replace("<y>64</y>", "<y>30000</y>").replace("<z>1</z>", "<z>30000</z>")
+    return text.replace("<x>64</x>", "<x>16000</x>").replace("<y>64</y>", "<y>16000</y>").replace("<z>1</z>", "<z>16000</z>")
 
 
 def main():
