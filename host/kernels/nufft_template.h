@@ -166,18 +166,28 @@ INLINE void FN(gather_width)(const fxi_nufft_grid *g, const fxi_nufft_part *p, c
 	}
 }
 
-#define CASE(w) \
-	case w: \
+/*
+ * Copies for a few row lengths only: a kernel that is narrower than its copy has zeros in the last cells (columns of the
+ * coefficients beyond its width are 0), which costs less than a copy of the loops for every width takes to compile.
+ */
+#define COPY(w) \
+	do { \
 		if (g->components == 2) \
 			CALL(w, 2); \
 		else \
 			CALL(w, 1); \
-		break;
+	} while (0)
 #define EACH_WIDTH \
-	switch (g->width[0]) { \
-		CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12) CASE(13) \
-		CASE(14) CASE(15) CASE(16) \
-	}
+	if (g->width[0] <= 1) \
+		COPY(1); \
+	else if (g->width[0] <= 4) \
+		COPY(4); \
+	else if (g->width[0] <= 6) \
+		COPY(6); \
+	else if (g->width[0] <= 8) \
+		COPY(8); \
+	else \
+		COPY(FXI_WIDTHS);
 
 void FN(fxi_nufft_spread)(const fxi_nufft_grid *g, const fxi_nufft_part *p, const POINT *points, const REAL *samples,
 	REAL *fine)
@@ -196,5 +206,5 @@ void FN(fxi_nufft_gather)(const fxi_nufft_grid *g, const fxi_nufft_part *p, cons
 }
 
 #undef INLINE
-#undef CASE
+#undef COPY
 #undef EACH_WIDTH
