@@ -95,6 +95,13 @@ static void bilinear_on_the_grid_is_exact(void)
 		CU_ASSERT(error_of(FX_GRID_BILINEAR, sizes[s], 300, true, 1000) < 2e-6); /* single precision */
 }
 
+/* The NUFFT at 1e-3, at random places up to the edges of k-space. */
+static void convolution_is_right_everywhere(void)
+{
+	for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
+		CU_ASSERT(error_of(FX_GRID_CONVOLUTION, sizes[s], 300, false, 1000) < 1e-3);
+}
+
 /* Linear interpolation errs by (pi x / N)^2 / 3 or so per axis: a few per cent within N / 16 of the centre. */
 static void bilinear_is_right_near_the_centre(void)
 {
@@ -110,34 +117,38 @@ static void odd_inputs(void)
 	int64_t dims[3] = {6, 5, 1};
 	fx_array *k, *samples, *weights, *image;
 
-	err = (fx_error){0};
-	scan(dims, 1, 1, false, &k, &samples, &weights);
-	FX_F64_OF(k)[0] = FX_F64_OF(k)[1] = 0;
-	FX_CF32_OF(samples)[0] = 2;
-	CU_ASSERT_EQUAL_FATAL(fx_grid_image(&m, FX_GRID_BILINEAR, dims, 0.5, k, samples, NULL, &image), FX_OK);
-	for (int64_t i = 0; i < image->n; i++)
-		CU_ASSERT(cabsf(FX_CF32_OF(image)[i] - 1) < 1e-6f); /* a constant, to rounding */
-	fx_array_unref(image);
-	FX_F64_OF(k)[1] = INFINITY;
-	CU_ASSERT_EQUAL(fx_grid_image(&m, FX_GRID_BILINEAR, dims, 1, k, samples, weights, &image), FX_EDATA);
-	CU_ASSERT_PTR_NULL(image);
-	CU_ASSERT_EQUAL(fx_grid_image(&m, FX_GRID_BILINEAR, (int64_t[]){4, 0, 1}, 1, k, samples, weights, &image), FX_EINVAL);
-	fx_array_unref(k);
-	fx_array_unref(samples);
-	fx_array_unref(weights);
-	scan(dims, 0, 2, false, &k, &samples, &weights);
-	CU_ASSERT_EQUAL_FATAL(fx_grid_image(&m, FX_GRID_BILINEAR, dims, 1, k, samples, weights, &image), FX_OK);
-	for (int64_t i = 0; i < image->n; i++)
-		CU_ASSERT(FX_CF32_OF(image)[i] == 0);
-	fx_array_unref(image);
-	fx_array_unref(k);
-	fx_array_unref(samples);
-	fx_array_unref(weights);
+	for (int kernel = FX_GRID_CONVOLUTION; kernel <= FX_GRID_BILINEAR; kernel++) {
+		err = (fx_error){0};
+		scan(dims, 1, 1, false, &k, &samples, &weights);
+		FX_F64_OF(k)[0] = FX_F64_OF(k)[1] = 0;
+		FX_CF32_OF(samples)[0] = 2;
+		CU_ASSERT_EQUAL_FATAL(fx_grid_image(&m, kernel, dims, 0.5, k, samples, NULL, &image), FX_OK);
+		for (int64_t i = 0; i < image->n; i++)
+			CU_ASSERT(cabsf(FX_CF32_OF(image)[i] - 1) < 1e-3f); /* a constant, to the NUFFT's tolerance */
+		fx_array_unref(image);
+		FX_F64_OF(k)[1] = INFINITY;
+		CU_ASSERT_EQUAL(fx_grid_image(&m, kernel, dims, 1, k, samples, weights, &image), FX_EDATA);
+		CU_ASSERT_PTR_NULL(image);
+		CU_ASSERT_EQUAL(fx_grid_image(&m, kernel, (int64_t[]){4, 0, 1}, 1, k, samples, weights, &image), FX_EINVAL);
+		fx_array_unref(k);
+		fx_array_unref(samples);
+		fx_array_unref(weights);
+		err = (fx_error){0};
+		scan(dims, 0, 2, false, &k, &samples, &weights);
+		CU_ASSERT_EQUAL_FATAL(fx_grid_image(&m, kernel, dims, 1, k, samples, weights, &image), FX_OK);
+		for (int64_t i = 0; i < image->n; i++)
+			CU_ASSERT(FX_CF32_OF(image)[i] == 0);
+		fx_array_unref(image);
+		fx_array_unref(k);
+		fx_array_unref(samples);
+		fx_array_unref(weights);
+	}
 }
 
 static CU_TestInfo tests[] = {
 	{"bilinear on the grid is exact", bilinear_on_the_grid_is_exact},
 	{"bilinear is right near the centre", bilinear_is_right_near_the_centre},
+	{"convolution is right everywhere", convolution_is_right_everywhere},
 	{"one sample, none, infinity", odd_inputs},
 	CU_TEST_INFO_NULL,
 };
