@@ -75,10 +75,11 @@ static int begin(void *arg, fx_open_frame *open, const fx_acquisition *a)
 static int pass_on(struct state *s, const fx_frame *f, const fx_acquisition *a, const fx_array *phi2)
 {
 	fx_msg *msg = fx_msg_new(FX_WEIGHTED);
-	fx_weighted *w = fx_msg_weighted(msg);
+	fx_weighted *w;
 
 	if (!msg)
 		return fx_fail(s->ctx, FX_ENOMEM, "no memory for a readout");
+	w = fx_msg_weighted(msg);
 	w->readout.head = a->head;
 	w->readout.k = fx_array_ref(a->k); /* Q needs no samples */
 	w->phi2 = fx_array_ref((fx_array *)(uintptr_t)phi2);

@@ -119,6 +119,8 @@ static int add(struct state *s, fx_ctx *ctx, const fx_weighted *w)
 	fx_array *samples = NULL;
 	int status = FX_OK;
 
+	if (!w->readout.k)
+		return fx_fail(ctx, FX_EDATA, "a readout came without a trajectory; put <trajectory/> and <fhd/> in front");
 	if (!sum)
 		status = begin(s, ctx, w, &sum);
 	if (status != FX_OK || !sum->sum)
@@ -178,6 +180,9 @@ static int attach(struct state *s, fx_ctx *ctx, fx_frame *f)
 	char digest[65];
 	int status = FX_OK;
 
+	if (!f->k)
+		return fx_fail(ctx, FX_EDATA, "frame %lld came without a trajectory; <fhd/> makes frames that have one",
+			(long long)f->id);
 	fx_toeplitz_digest(method_of(s, f->method), s->tolerance, f->grid, f->scale, f->k, f->phi2, digest);
 	if (s->cache)
 		status = fx_cache_get(ctx, digest, &kernel);
