@@ -6,6 +6,7 @@
  * The two inner axes are done slab by slab, while a slab is in the cache; the outer one then has only the cropped columns
  * left. Lines that would be all zero, or of which nothing is kept, are never transformed.
  */
+#include "kernels/columns.h"
 #include "lines.h"
 #include "nufft.h"
 
@@ -16,9 +17,11 @@ struct real_pass {
 	const fxi_squeezed *shape;
 	void *fine;
 	const void *weight;
-	const void *plan;
+	const fxi_vfft *lanes;  /* single precision */
+	const void *plan;       /* double: FFTW's, and the distance of its lines */
 	int64_t ld;
-	fxi_scratch *scratch;
+	const fxi_lines *y;     /* the pass that follows in the same slab, or NULL */
+	fxi_scratch scratch;
 };
 
 struct unfold {
@@ -29,19 +32,65 @@ struct unfold {
 
 #define REAL float
 #define COMPLEX fx_cf32
-#define EXECUTE_REAL(plan, in, out) fftwf_execute_dft_r2c((fftwf_plan)(uintptr_t)(plan), in, (fftwf_complex *)(out))
 #define FN(name) FXI_JOIN(name, f32)
 #include "fine_template.h"
 #undef REAL
 #undef COMPLEX
-#undef EXECUTE_REAL
 #undef FN
 
 #define REAL double
 #define COMPLEX fx_cf64
-#define EXECUTE_REAL(plan, in, out) fftw_execute_dft_r2c((fftw_plan)(uintptr_t)(plan), in, (fftw_complex *)(out))
 #define FN(name) FXI_JOIN(name, f64)
 #include "fine_template.h"
+
+/* x lines of one slab of a real grid in double: rotated, transformed, the half that is wanted put back in place. */
+static void real_rows_f64(const struct real_pass *r, int64_t i, void *scratch)
+{
+	const fxi_squeezed *s = r->shape;
+	double *plane = (double *)r->fine + i * s->fine[0] * s->fine[1];
+	fx_cf64 *block = scratch;
+	const double *weight = r->weight;
+	int64_t n = s->fine[0], half = s->dims[0] / 2 + 1;
+
+	for (int64_t y = 0; y < s->fine[1]; y += FXI_LINES) {
+		int64_t lines = s->fine[1] - y < FXI_LINES ? s->fine[1] - y : FXI_LINES;
+
+		for (int64_t l = 0; l < lines; l++) {
+			const double *row = plane + (y + l) * n;
+			double *line = (double *)(block + l * r->ld);
+
+			memcpy(line, row + n / 2, (size_t)(n / 2) * sizeof *line);
+			memcpy(line + n / 2, row, (size_t)(n / 2) * sizeof *line);
+		}
+		fftw_execute_dft_r2c((fftw_plan)(uintptr_t)r->plan, (double *)block, (fftw_complex *)block);
+		for (int64_t l = 0; l < lines; l++) {
+			double *row = plane + (y + l) * n;
+			const double *line = (const double *)(block + l * r->ld);
+
+			/* FFTW's exponent is -1 here: the conjugate is the other one's, since the input is real. */
+			for (int64_t x = 0; x < half; x++) {
+				row[2 * x] = weight[x] * line[2 * x];
+				row[2 * x + 1] = -weight[x] * line[2 * x + 1];
+			}
+		}
+	}
+}
+
+static void real_plane(void *arg, int64_t i)
+{
+	struct real_pass *r = arg;
+	const int64_t *fine = r->shape->fine;
+	void *scratch = fxi_scratch_take(&r->scratch);
+
+	if (r->lanes)
+		FXI_PICK(fxi_columns_real)(r->lanes, fine[1], fine[0], r->shape->dims[0] / 2 + 1, r->weight,
+			(float *)r->fine + i * fine[0] * fine[1], scratch);
+	else
+		real_rows_f64(r, i, scratch);
+	for (int64_t b = 0; r->y && b * FXI_LINES < r->y->n_lines; b++)
+		fxi_lines_block(r->y, i, b, scratch);
+	fxi_scratch_give(&r->scratch, scratch);
+}
 
 /*
  * scale / kernel transform at the image's positions first - centre, ..., count of them, in the grid's precision. NULL, explained,
@@ -224,12 +273,42 @@ static int make_weights(fx_math *m, const fx_fine_grid *g, struct view *v, doubl
 	return FX_OK;
 }
 
+/* x and, where there is one, y of every slab of a real grid. */
+static int real_slabs(fx_math *m, const struct view *v, struct real_pass *r)
+{
+	fxi_lines y = pass_of(v, 1);
+	int64_t n = v->shape->fine[0], x_bytes = FXI_COLUMNS_SCRATCH(n) * (int64_t)sizeof(float), y_bytes = 0;
+	int status = FX_OK;
+
+	if (v->type == FX_CF32) {
+		r->lanes = fxi_lanes_plan(m, n);
+		status = r->lanes ? FX_OK : m->err->status;
+	} else {
+		r->plan = fxi_real_plan(m, n, &r->ld);
+		x_bytes = FXI_LINES * r->ld * (int64_t)fx_type_size(v->type);
+		status = r->plan ? FX_OK : m->err->status;
+	}
+	if (status == FX_OK && v->shape->n_axes > 1) {
+		status = fxi_lines_plan(m, &y);
+		if (status == FX_OK)
+			y_bytes = fxi_lines_scratch(&y);
+		r->y = &y;
+	}
+	if (status == FX_OK)
+		status = fxi_scratch_new(m, x_bytes > y_bytes ? x_bytes : y_bytes, &r->scratch);
+	if (status != FX_OK)
+		return status;
+	fx_parallel(m->n_threads, v->shape->fine[2] * v->n_coils, real_plane, r);
+	fxi_scratch_free(&r->scratch);
+	r->y = NULL;
+	return FX_OK;
+}
+
 /* Half of the lines along x say all about a real grid; they fit in place, two reals a complex number. */
 static int real_to_image(fx_math *m, const fx_fine_grid *g, struct view *v, double scale)
 {
 	const fxi_squeezed *s = v->shape;
-	fxi_scratch scratch = {0};
-	struct real_pass r = {.shape = s, .fine = v->fine, .scratch = &scratch};
+	struct real_pass r = {.shape = s, .fine = v->fine};
 	struct unfold u = {.shape = s, .fine = v->fine, .image = v->image};
 	int status;
 
@@ -242,21 +321,11 @@ static int real_to_image(fx_math *m, const fx_fine_grid *g, struct view *v, doub
 	if (status != FX_OK)
 		return status;
 	r.weight = v->weight[0];
-	r.plan = fxi_real_plan(m, s->fine[0], v->type, &r.ld);
-	status = r.plan ? fxi_scratch_new(m, FXI_LINES * r.ld * (int64_t)fx_type_size(v->type), &scratch) : m->err->status;
-	if (status == FX_OK) {
-		fx_parallel(m->n_threads, s->fine[2] * v->n_coils, v->type == FX_CF32 ? real_plane_f32 : real_plane_f64, &r);
-		if (s->n_axes >= 2) {
-			fxi_lines y = pass_of(v, 1);
-
-			status = fxi_lines_run(m, &y);
-		}
-		if (s->n_axes == 3 && status == FX_OK)
-			status = run_outer(m, v, false);
-		if (status == FX_OK)
-			fx_parallel(m->n_threads, s->dims[2] * v->n_coils, v->type == FX_CF32 ? unfold_plane_f32 : unfold_plane_f64, &u);
-		fxi_scratch_free(&scratch);
-	}
+	status = real_slabs(m, v, &r);
+	if (s->n_axes == 3 && status == FX_OK)
+		status = run_outer(m, v, false);
+	if (status == FX_OK)
+		fx_parallel(m->n_threads, s->dims[2] * v->n_coils, v->type == FX_CF32 ? unfold_plane_f32 : unfold_plane_f64, &u);
 	free_weights(v);
 	return status;
 }

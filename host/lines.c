@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* lines.c - passes of 1-D transforms, and the cache of FFTW plans behind them; see the header. */
+/* lines.c - passes of 1-D transforms, and the cache of plans behind them; see the header. */
 #include "lines.h"
 
 #include "fftw_lock.h"
+#include "kernels/columns.h"
+#include "vfft.h"
 
 #include <fftw3.h>
 
@@ -31,20 +33,28 @@ static int64_t leading(int64_t n, int type)
 	return ld * size % 1024 == 0 ? ld + unit : ld;
 }
 
-/* Exponent 0 stands for real to complex. */
+/* What stands for an exponent where there is none. */
+enum { REAL_PLAN = 0, LANES_PLAN = 2 };
+
 static void *make_plan(int64_t n, int64_t ld, int sign, int type)
 {
 	int size = (int)n, step = (int)ld;
-	void *memory = fx_alloc(FXI_LINES * ld, fx_type_size(type));
-	void *plan = NULL;
+	void *memory, *plan = NULL;
 
+	if (sign == LANES_PLAN) {
+		fxi_vfft *lanes_plan = fx_alloc(1, sizeof *lanes_plan);
+
+		if (lanes_plan && fxi_vfft_new(n, lanes_plan) == FX_OK)
+			return lanes_plan;
+		fx_free(lanes_plan);
+		return NULL;
+	}
+	memory = fx_alloc(FXI_LINES * ld, fx_type_size(type));
 	if (!memory)
 		return NULL;
-	if (type == FX_CF32 && sign != 0)
+	if (type == FX_CF32)
 		plan = fftwf_plan_many_dft(1, &size, FXI_LINES, memory, NULL, 1, step, memory, NULL, 1, step, sign, FFTW_ESTIMATE);
-	else if (type == FX_CF32)
-		plan = fftwf_plan_many_dft_r2c(1, &size, FXI_LINES, memory, NULL, 1, 2 * step, memory, NULL, 1, step, FFTW_ESTIMATE);
-	else if (sign != 0)
+	else if (sign != REAL_PLAN)
 		plan = fftw_plan_many_dft(1, &size, FXI_LINES, memory, NULL, 1, step, memory, NULL, 1, step, sign, FFTW_ESTIMATE);
 	else
 		plan = fftw_plan_many_dft_r2c(1, &size, FXI_LINES, memory, NULL, 1, 2 * step, memory, NULL, 1, step, FFTW_ESTIMATE);
@@ -81,21 +91,43 @@ static const void *find_plan(fx_math *m, int64_t n, int64_t ld, int sign, int ty
 	return plan;
 }
 
+/* Its odd radices cost their square; the fine grids' 3, 5 and 7 are well worth it. */
+static bool good_for_lanes(int64_t n)
+{
+	for (int p = 2; p <= 13; p++)
+		while (n % p == 0)
+			n /= p;
+	return n == 1;
+}
+
+const fxi_vfft *fxi_lanes_plan(fx_math *m, int64_t n)
+{
+	return find_plan(m, n, 0, LANES_PLAN, FX_CF32);
+}
+
 int fxi_lines_plan(fx_math *m, fxi_lines *p)
 {
+	p->plan = NULL;
+	p->lanes = NULL;
+	if (p->type == FX_CF32 && good_for_lanes(p->n)) {
+		p->lanes = fxi_lanes_plan(m, p->n);
+		return p->lanes ? FX_OK : m->err->status;
+	}
 	p->ld = leading(p->n, p->type);
 	p->plan = find_plan(m, p->n, p->ld, p->sign, p->type);
 	return p->plan ? FX_OK : m->err->status;
 }
 
-const void *fxi_real_plan(fx_math *m, int64_t n, int type, int64_t *ld)
+const void *fxi_real_plan(fx_math *m, int64_t n, int64_t *ld)
 {
-	*ld = leading(n / 2 + 1, type);
-	return find_plan(m, n, *ld, 0, type);
+	*ld = leading(n / 2 + 1, FX_CF64);
+	return find_plan(m, n, *ld, REAL_PLAN, FX_CF64);
 }
 
 int64_t fxi_lines_scratch(const fxi_lines *p)
 {
+	if (p->lanes)
+		return FXI_COLUMNS_SCRATCH(p->n) * (int64_t)sizeof(float);
 	return FXI_LINES * p->ld * (int64_t)fx_type_size(p->type);
 }
 
@@ -116,7 +148,10 @@ void fxi_lines_block(const fxi_lines *p, int64_t group, int64_t block, void *scr
 	int64_t from = group * p->from.group + block * FXI_LINES * p->from.line;
 	int64_t to = group * p->to.group + block * FXI_LINES * p->to.line;
 
-	if (p->type == FX_CF32) {
+	if (p->lanes) {
+		FXI_PICK(fxi_columns_pass)(p->lanes, p->sign > 0, &in, (const float *)p->from.data + 2 * from, p->from.weight, &out,
+			(float *)p->to.data + 2 * to, p->to.weight, scratch);
+	} else if (p->type == FX_CF32) {
 		FXI_PICK(fxi_lines_gather_f32)(&in, (const fx_cf32 *)p->from.data + from, p->from.weight, scratch);
 		fftwf_execute_dft((fftwf_plan)(uintptr_t)p->plan, scratch, scratch);
 		FXI_PICK(fxi_lines_scatter_f32)(&out, scratch, p->to.weight, (fx_cf32 *)p->to.data + to);

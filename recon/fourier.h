@@ -9,7 +9,7 @@
  * Samples that are gathered before they are spread (or summed): what makes the result independent of how they arrive, and
  * what bounds the memory of sorting. Part of the result's bits.
  */
-#define FXI_CHUNK 65536
+#define FXI_CHUNK 131072
 
 struct fx_fourier {
 	fx_math *m;
