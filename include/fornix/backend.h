@@ -90,11 +90,15 @@ struct fx_backend {
 
 	/**
 	 * Block-Toeplitz products: y {x,y,z,n} = T x for every coil, where `spectrum` is the real f32 spectrum
-	 * {2x,2y,2z} (axes of 1 stay 1) on the doubled grid, in the FFT's own order (index 0 is frequency 0).
-	 * y may be x. No zero-padded volume exists. cf32.
+	 * {2x,2y,2z} (axes of 1 stay 1) on the doubled grid, in the FFT's own order (index 0 is frequency 0) and
+	 * unnormalised: the plain FFT of Q, so its values are eigenvalues of the circulant that T is a part of.
+	 * y may be x. No zero-padded volume exists; the host needs 16 x y z bytes besides, and 16 x y a thread. cf32.
 	 */
 	int (*toeplitz_apply)(fx_math *m, const fx_array *spectrum, const fx_array *x, fx_array *y);
-	/** The spectrum of a centred Hermitian Q {2x,2y,2z} cf32 (index N is lag 0); overwrites q. */
+	/**
+	 * The spectrum of a centred Hermitian Q {2x,2y,2z} cf32 (index N is lag 0, index 0 is not looked at); overwrites
+	 * q. FX_EDATA where Q is not Hermitian or not finite.
+	 */
 	int (*toeplitz_spectrum)(fx_math *m, fx_array *q, fx_array *spectrum);
 
 	/* vectors, cf32, any shape; sums in double and in a fixed order */
