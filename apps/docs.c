@@ -58,7 +58,9 @@ static bool write_pages(fxi_registry *registry, char **names, const char *folder
 			fxi_apps_say("%s", err.text);
 			right = false;
 		} else {
-			fprintf(index, "| [%s](%s.md) | %s |\n", *name, *name, g->summary);
+			fprintf(index, "| [%s](%s.md) | ", *name, *name);
+			fxi_put_cell(index, g->summary);
+			fputs(" |\n", index);
 			right = write_page(folder, g);
 		}
 	}

@@ -107,8 +107,7 @@ void fxi_gadget_text(FILE *out, const fx_gadget *g)
 	}
 }
 
-/* Table cells: a bar would end the cell. */
-static void put_cell(FILE *out, const char *text)
+void fxi_put_cell(FILE *out, const char *text)
 {
 	for (; *text; text++)
 		fputs(*text == '|' ? "\\|" : (const char[]){*text, '\0'}, out);
@@ -139,11 +138,11 @@ void fxi_gadget_page(FILE *out, const fx_gadget *g)
 	for (const fx_prop *p = g->props; p->name; p++) {
 		fxi_property_allowed(p, allowed, sizeof allowed);
 		fprintf(out, "| `%s` | %s | `\"", p->name, fxi_property_type_name(p->type));
-		put_cell(out, p->def);
+		fxi_put_cell(out, p->def);
 		fputs("\"` | ", out);
-		put_cell(out, allowed);
+		fxi_put_cell(out, allowed);
 		fputs(" | ", out);
-		put_cell(out, p->help);
+		fxi_put_cell(out, p->help);
 		fputs(" |\n", out);
 	}
 }

@@ -10,6 +10,8 @@
 void fxi_text_wrapped(FILE *out, int indent, const char *text);
 /** What `fornix describe` shows. */
 void fxi_gadget_text(FILE *out, const fx_gadget *g);
+/** Text for a cell of a Markdown table, where a bar would end it. */
+void fxi_put_cell(FILE *out, const char *text);
 /** A page in Markdown; the same bytes for the same table. */
 void fxi_gadget_page(FILE *out, const fx_gadget *g);
 
