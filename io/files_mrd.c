@@ -10,7 +10,6 @@
 #include "mrd_wire.h"
 #include "stack.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,7 +154,6 @@ static struct series *series_for(struct mrd *p, const fx_image *image, fx_error 
 	memcpy(s->dims, image->data->dims, sizeof s->dims);
 	s->header = s->attributes = s->data = -1;
 	*end = s;
-	errno = 0;
 	if (!create_datasets(p, s)) {
 		*status = fxi_h5_file_failed(&p->file, err);
 		return NULL;
@@ -178,12 +176,10 @@ static int append(struct mrd *p, const fx_image *image, char *meta, fx_error *er
 	head.data_type = (uint16_t)fxi_mrd_from_type(image->data->type);
 	head.attribute_string_len = (uint32_t)strlen(meta);
 	type = element_type(s->type);
-	errno = 0;
 	ok = type >= 0 && fxi_h5_append(s->header, p->header_type, s->n, 1, &head) &&
 		fxi_h5_append(s->attributes, p->text_type, s->n, 1, &meta) &&
 		fxi_h5_append(s->data, type, s->n, 1, image->data->data);
-	if (!ok)
-		status = fxi_h5_file_failed(&p->file, err);
+	status = ok ? fxi_h5_file_check(&p->file, err) : fxi_h5_file_failed(&p->file, err);
 	fxi_h5_close(&type);
 	s->n++;
 	p->any = true;
@@ -241,7 +237,6 @@ static int create(struct mrd *p, const char *path, fx_error *err)
 
 	if (status != FX_OK)
 		return status;
-	errno = 0;
 	p->header_type = fxi_h5_image_head_type();
 	p->text_type = fxi_h5_text_type(H5T_CSET_ASCII);   /* what libismrmrd reads */
 	p->group = H5Gcreate2(p->file.id, "dataset", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);

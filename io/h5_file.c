@@ -1,75 +1,66 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * h5_file.c - see h5_file.h. HDF5 keeps a file open, and tries again at exit, when its last flush fails; so a file that
- * is given up is emptied first: then the disk has room again, the close succeeds, and nothing is left behind.
- */
+/* h5_file.c - see h5_file.h. */
 #include "h5_file.h"
 
-#include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 int fxi_h5_file_create(const char *path, fx_error *err, fxi_h5_file *out)
 {
 	hid_t access;
-	int status = fxi_aside_open(path, err, &out->aside);
+	int status;
 
+	memset(out, 0, sizeof *out);
 	out->id = -1;
+	status = fxi_aside_open(path, err, &out->aside);
 	if (status != FX_OK)
 		return status;
-	access = fxi_h5_access();
-	errno = 0;
-	out->id = H5Fcreate(out->aside->temp, H5F_ACC_TRUNC, H5P_DEFAULT, access >= 0 ? access : H5P_DEFAULT);
-	fxi_h5_close(&access);
+	out->disk.fd = out->aside->fd;
+	access = fxi_h5_disk_access(&out->disk);
+	if (access >= 0)
+		out->id = H5Fcreate(out->aside->temp, H5F_ACC_TRUNC, H5P_DEFAULT, access);
 	if (out->id < 0) {
 		status = fxi_h5_file_failed(out, err);
 		fxi_h5_file_abandon(out);
 	}
+	fxi_h5_close(&access);
 	return status;
+}
+
+int fxi_h5_file_check(const fxi_h5_file *f, fx_error *err)
+{
+	if (f->disk.failed == 0)
+		return FX_OK;
+	return fx_error_set(err, FX_EIO, "cannot write %s: %s", f->aside->final, strerror(f->disk.failed));
 }
 
 int fxi_h5_file_failed(const fxi_h5_file *f, fx_error *err)
 {
-	int reason = errno;
+	int status = fxi_h5_file_check(f, err);
 
-	/* HDF5's own sentence says which call failed; errno survives it and says why. */
-	if (reason == ENOSPC || reason == EFBIG || reason == EDQUOT || reason == EIO || reason == EROFS)
-		return fx_error_set(err, FX_EIO, "cannot write %s: %s", f->aside->final, strerror(reason));
-	return fxi_h5_fail(err, FX_EIO, "cannot write %s", f->aside->final);
+	return status != FX_OK ? status : fxi_h5_fail(err, FX_EIO, "cannot write %s", f->aside->final);
 }
 
 int fxi_h5_file_commit(fxi_h5_file *f, fx_error *err)
 {
 	fxi_aside *aside = f->aside;
-	int status = FX_OK;
+	int status = H5Fclose(f->id) < 0 ? fxi_h5_file_failed(f, err) : fxi_h5_file_check(f, err);
 
-	errno = 0;
-	if (H5Fflush(f->id, H5F_SCOPE_GLOBAL) < 0) {
-		status = fxi_h5_file_failed(f, err);
+	f->id = -1;
+	if (status != FX_OK) {
 		fxi_h5_file_abandon(f);
 		return status;
 	}
-	errno = 0;
-	if (H5Fclose(f->id) < 0) {
-		status = fxi_h5_file_failed(f, err);
-		fxi_aside_abandon(aside);
-	} else {
-		status = fxi_aside_commit(aside, err);
-	}
-	f->id = -1;
 	f->aside = NULL;
-	return status;
+	fxi_h5_disk_clear(&f->disk);
+	return fxi_aside_commit(aside, err);
 }
 
 void fxi_h5_file_abandon(fxi_h5_file *f)
 {
-	if (f->id >= 0) {
-		if (ftruncate(f->aside->fd, 0) == 0) {
-			/* room is made; see above */
-		}
+	if (f->id >= 0)
 		H5Fclose(f->id);
-		f->id = -1;
-	}
+	f->id = -1;
+	fxi_h5_disk_clear(&f->disk);
 	fxi_aside_abandon(f->aside);
 	f->aside = NULL;
 }

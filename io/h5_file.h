@@ -4,10 +4,11 @@
 #define FORNIX_IO_H5_FILE_H
 
 #include "aside.h"
-#include "h5.h"
+#include "h5_disk.h"
 
 typedef struct fxi_h5_file {
 	fxi_aside *aside;
+	fxi_h5_disk disk;
 	hid_t id;
 } fxi_h5_file;
 
@@ -18,7 +19,9 @@ int fxi_h5_file_create(const char *path, fx_error *err, fxi_h5_file *out);
 int fxi_h5_file_commit(fxi_h5_file *f, fx_error *err);
 /** Removes what was written. Safe on a file that was never created. */
 void fxi_h5_file_abandon(fxi_h5_file *f);
-/** "cannot write PATH: reason" with the system's reason (disk full, ...) where it is known. */
+/** FX_OK while the disk took everything; else "cannot write PATH: reason". HDF5 itself does not notice. */
+int fxi_h5_file_check(const fxi_h5_file *f, fx_error *err);
+/** "cannot write PATH" with the disk's reason, or else HDF5's. */
 int fxi_h5_file_failed(const fxi_h5_file *f, fx_error *err);
 
 /** One string (a variable-length one, in a dataset of one element, as libismrmrd writes its XML header). */

@@ -7,7 +7,6 @@
 
 #include "h5_file.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #define BLOCK_RECORDS 128
@@ -43,12 +42,10 @@ static bool write_block(struct block *b, const void *entries)
 static int flush_block(fxi_raw_writer *w, struct block *b, const void *entries, fx_error *err)
 {
 	fxi_h5_guard guard;
-	int status = FX_OK;
+	int status;
 
 	fxi_h5_enter(&guard);
-	errno = 0;
-	if (!write_block(b, entries))
-		status = fxi_h5_file_failed(&w->file, err);
+	status = write_block(b, entries) ? fxi_h5_file_check(&w->file, err) : fxi_h5_file_failed(&w->file, err);
 	fxi_h5_leave(&guard);
 	return status;
 }
@@ -104,8 +101,7 @@ int fxi_raw_writer_open(const char *path, const char *header_xml, fx_error *err,
 	fxi_h5_enter(&guard);
 	status = fxi_h5_file_create(path, err, &w->file);
 	if (status == FX_OK) {
-		errno = 0;
-		status = open_data(w, header_xml);
+			status = open_data(w, header_xml);
 		if (status != FX_OK) {
 			status = fxi_h5_file_failed(&w->file, err);
 			close_handles(w);
@@ -159,7 +155,6 @@ static int open_waveforms(fxi_raw_writer *w, fx_error *err)
 	int status = FX_OK;
 
 	fxi_h5_enter(&guard);
-	errno = 0;
 	w->waveforms.type = fxi_h5_waveform_type();
 	if (w->waveforms.type >= 0)
 		w->waveforms.dataset = fxi_h5_growing(w->group, "waveforms", w->waveforms.type, 0, NULL, BLOCK_RECORDS, 0);
