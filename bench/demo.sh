@@ -13,8 +13,8 @@ say() { printf '\n==> %s\n' "$*"; }
 mkdir -p "$out"
 # A quarter of the spokes that Nyquist asks for, and noise: what a scan in a hurry looks like.
 say "a raw scan: 64 x 64 x 64 voxels, 8 coils, 3-D radial, undersampled, with noise"
-"$fornix" phantom shepp-logan --trajectory radial3d --matrix 64,64,64 --coils 8 --readouts 3200 --noise 0.02 \
-	--noise-readouts 4 -o "$out/scan.h5" | tee "$out/phantom.txt"
+"$fornix" phantom shepp-logan --trajectory radial3d --matrix 64,64,64 --coils 8 --readouts 1600 --noise 0.01 \
+	-o "$out/scan.h5" | tee "$out/phantom.txt"
 for pipeline in gridding iterative; do
 	say "fornix run $pipeline $out/scan.h5 -o $out/$pipeline"
 	"$fornix" run "$pipeline" "$out/scan.h5" -o "$out/$pipeline"
