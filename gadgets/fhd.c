@@ -3,6 +3,8 @@
 #include <fornix/gadget.h>
 #include <fornix/recon.h>
 
+#include <math.h>
+
 enum { BOTH, UNWEIGHTED, WEIGHTED };
 
 struct state {
@@ -44,6 +46,17 @@ static const fx_prop props[] = {
 	FX_PROP_END
 };
 
+/* Says what a frame will take before any of it is taken. */
+static int plan(struct state *s, const fx_frame *f, const struct sums *sums)
+{
+	double n_sums = s->accumulate == BOTH ? 2 : 1;
+	double bytes = fx_plan_bytes(f, n_sums * (double)fx_fourier_bytes(sums->fourier, f->n_coils));
+
+	if (s->n_frames == 0)
+		fx_record_number(s->ctx, "planned_mb", ceil(bytes / 1e6));
+	return fx_plan_check(fx_math_of(s->ctx), f, bytes);
+}
+
 static int begin(void *arg, fx_open_frame *open, const fx_acquisition *a)
 {
 	struct state *s = arg;
@@ -64,6 +77,8 @@ static int begin(void *arg, fx_open_frame *open, const fx_acquisition *a)
 	if (a->density == FX_DENSITY_NONE && s->accumulate == WEIGHTED)
 		return fx_fail(s->ctx, FX_EINVAL, "accumulate=weighted needs density weights; put <density/> in front of <mu/>");
 	status = fx_fourier_new(m, &spec, &sums->fourier);
+	if (status == FX_OK)
+		status = plan(s, f, sums);
 	if (status == FX_OK && s->accumulate != WEIGHTED)
 		status = fx_accumulator_new(sums->fourier, f->n_coils, &sums->plain);
 	if (status == FX_OK && s->accumulate != UNWEIGHTED && a->density == FX_DENSITY_GIVEN)

@@ -319,6 +319,11 @@ FX_EXPORT int fx_collector_add(fx_collector *c, const fx_acquisition *a, const f
 /** End of input: closes what is open. *n_partial tells how many were cut short. */
 FX_EXPORT int fx_collector_end(fx_collector *c, int64_t *n_partial);
 
+/** Bytes that a frame takes from its first sample to its image, given what its running sums take (fx_fourier_bytes). */
+FX_EXPORT double fx_plan_bytes(const fx_frame *frame, double sums_bytes);
+/** FX_ENOMEM, saying how much is needed and what to change, where that many bytes are not to be had. Allocates nothing. */
+FX_EXPORT int fx_plan_check(fx_math *m, const fx_frame *frame, double bytes);
+
 /**
  * An image message (new) of a volume {x,y,z,channels} that lies on `frame`'s grid: cropped about the centre to
  * geometry.matrix, with header and geometry from the frame. Any type.

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* plan.c - the memory that a frame will take, said before any of it is taken. */
+#include <fornix/recon.h>
+
+#include <math.h>
+
+/* Coil volumes alive at once: F^H D, the direct images, the maps, and the products inside one application of A. */
+#define COIL_VOLUMES 4
+/* Single volumes of conjugate gradients: right side, estimate, residual, direction, A p, A x. */
+#define VOLUMES 6
+
+double fx_plan_bytes(const fx_frame *f, double sums_bytes)
+{
+	double voxels = 1, doubled = 1, coils = (double)f->n_coils;
+
+	for (int d = 0; d < 3; d++) {
+		voxels *= (double)f->grid[d];
+		doubled *= f->grid[d] > 1 ? 2 * (double)f->grid[d] : 1;
+	}
+	/* Q is complex while it becomes its real spectrum */
+	return sums_bytes + 8 * voxels * (COIL_VOLUMES * coils + VOLUMES) + (8 + 4) * doubled;
+}
+
+int fx_plan_check(fx_math *m, const fx_frame *f, double bytes)
+{
+	double available = (double)fx_memory_available_bytes();
+
+	if (bytes <= available)
+		return FX_OK;
+	return fx_math_fail(m, FX_ENOMEM,
+		"a frame on a grid of %lld x %lld x %lld with %lld coils needs about %.0f MB, and %.0f MB are available; compress the "
+		"coils (coil_compress.channels), lower fhd.fov_factor, or reconstruct a smaller matrix",
+		(long long)f->grid[0], (long long)f->grid[1], (long long)f->grid[2], (long long)f->n_coils, ceil(bytes / 1e6),
+		available / 1e6);
+}
