@@ -99,14 +99,14 @@ static void try_property(struct trial *t)
 	} else if (p->type == FX_PROP_STRING || p->type == FX_PROP_PATH) {
 		expect(t, p->min >= 1 ? FX_EINVAL : FX_OK, "");
 	} else {
-		double step = p->type == FX_PROP_INT ? 1 : 0;
+		bool whole = p->type == FX_PROP_INT;
 
 		expect_number(t, FX_OK, p->min);
 		expect_number(t, FX_OK, p->max);
-		if (isfinite(p->min) && (step || isfinite(nextafter(p->min, -INFINITY))))
-			expect_number(t, FX_EINVAL, step ? p->min - step : nextafter(p->min, -INFINITY));
-		if (isfinite(p->max) && (step || isfinite(nextafter(p->max, INFINITY))))
-			expect_number(t, FX_EINVAL, step ? p->max + step : nextafter(p->max, INFINITY));
+		if (isfinite(p->min) && (whole || isfinite(nextafter(p->min, -INFINITY))))
+			expect_number(t, FX_EINVAL, whole ? p->min - 1 : nextafter(p->min, -INFINITY));
+		if (isfinite(p->max) && (whole || isfinite(nextafter(p->max, INFINITY))))
+			expect_number(t, FX_EINVAL, whole ? p->max + 1 : nextafter(p->max, INFINITY));
 		expect(t, FX_EINVAL, "nan");
 		expect(t, FX_EINVAL, "1 apple");
 		expect(t, FX_EINVAL, "");
