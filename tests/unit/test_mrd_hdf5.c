@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Raw MRD HDF5 files: what is written is what is read, in libismrmrd's layout, and nothing appears before commit. */
 #include <CUnit/CUnit.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -8,11 +10,12 @@
 
 #include <hdf5.h>
 
+#include "io/h5.h"
 #include "io/input.h"
 #include "io/mrd_hdf5_write.h"
 
 static char folder[] = "/tmp/fornix-test-XXXXXX";
-static char path[64];
+static char path[256];
 
 static int make_folder(void)
 {
@@ -283,7 +286,221 @@ static void truncated_files_are_refused(void)
 	unlink(path);
 }
 
+/* The same compound as another program might store it: members reversed, numbers as wide as they come; one left out. */
+static hid_t as_others_do(hid_t type, const char *without)
+{
+	hid_t wide = -1, part;
+
+	switch (H5Tget_class(type)) {
+	case H5T_INTEGER:
+		return H5Tcopy(H5T_STD_U64BE);
+	case H5T_FLOAT:
+		return H5Tcopy(H5T_IEEE_F64BE);
+	case H5T_ARRAY: {
+		hsize_t n;
+
+		H5Tget_array_dims2(type, &n);
+		part = H5Tget_super(type);
+		wide = as_others_do(part, without);
+		H5Tclose(part);
+		part = wide;
+		wide = H5Tarray_create2(part, 1, &n);
+		H5Tclose(part);
+		return wide;
+	}
+	case H5T_VLEN:
+		return H5Tvlen_create(H5T_IEEE_F64LE);
+	default:
+		wide = H5Tcreate(H5T_COMPOUND, 8192);
+	}
+	for (int i = H5Tget_nmembers(type) - 1, at = 8; i >= 0; i--) {
+		char *name = H5Tget_member_name(type, (unsigned)i);
+
+		if (!without || strcmp(name, without) != 0) {
+			part = H5Tget_member_type(type, (unsigned)i);
+			hid_t other = as_others_do(part, without);
+
+			CU_ASSERT(H5Tinsert(wide, name, (size_t)at, other) >= 0);
+			at += (int)H5Tget_size(other) + 4;
+			H5Tclose(other);
+			H5Tclose(part);
+		}
+		H5free_memory(name);
+	}
+	H5Tpack(wide);
+	return wide;
+}
+
+enum text_kind { FIXED_SCALAR, SPACE_PADDED, VARIABLE_UTF8 };
+
+static void put_text_as(hid_t group, enum text_kind kind)
+{
+	static const char fixed[12] = "<x/>\0\0\0\0\0\0\0", padded[12] = "<x/>        ";
+	static const char *const variable = "<x/>";
+	hsize_t one = 1;
+	hid_t type = H5Tcopy(H5T_C_S1), space = kind == FIXED_SCALAR ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &one, NULL);
+	hid_t data;
+
+	H5Tset_size(type, kind == VARIABLE_UTF8 ? H5T_VARIABLE : 12);
+	if (kind == VARIABLE_UTF8)
+		H5Tset_cset(type, H5T_CSET_UTF8);
+	if (kind == SPACE_PADDED)
+		H5Tset_strpad(type, H5T_STR_SPACEPAD);
+	data = H5Dcreate2(group, "xml", type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+	CU_ASSERT(H5Dwrite(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, kind == FIXED_SCALAR ? (const void *)fixed :
+		kind == SPACE_PADDED ? (const void *)padded : (const void *)&variable) >= 0);
+	H5Dclose(data);
+	H5Sclose(space);
+	H5Tclose(type);
+}
+
+/* One readout, stored as another program might; extra numbers behind its samples where they should not be. */
+static void write_foreign(const char *without, enum text_kind text, size_t extra_numbers)
+{
+	fx_msg *m = readout(4, 2);
+	const fx_acquisition *a = fx_msg_acquisition(m);
+	float samples[64] = {0};
+	fxi_h5_record record = {a->head, {(size_t)a->traj->n, a->traj->data}, {2 * (size_t)a->data->n + extra_numbers, samples}};
+	hsize_t one = 1;
+	hid_t f = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+	hid_t g = H5Gcreate2(f, "other", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+	hid_t memory = fxi_h5_record_type(), type = as_others_do(memory, without), space = H5Screate_simple(1, &one, NULL);
+	hid_t data = H5Dcreate2(g, "data", type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+
+	memcpy(samples, a->data->data, (size_t)a->data->bytes);
+	CU_ASSERT(H5Dwrite(data, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, &record) >= 0);
+	put_text_as(g, text);
+	H5Dclose(data);
+	H5Sclose(space);
+	H5Tclose(type);
+	H5Tclose(memory);
+	H5Gclose(g);
+	H5Fclose(f);
+	fx_drop(m);
+}
+
+static void other_writers(void)
+{
+	for (int text = FIXED_SCALAR; text <= VARIABLE_UTF8; text++) {
+		fx_error err = {0};
+		fxi_source *source;
+		fx_msg *m = NULL, *expected = readout(4, 2);
+
+		write_foreign(NULL, (enum text_kind)text, 0);
+		CU_ASSERT_EQUAL_FATAL(fxi_input_open(path, NULL, &err, &source), FX_OK);
+		CU_ASSERT_STRING_EQUAL(source->header_xml, "<x/>");
+		CU_ASSERT_EQUAL(source->next(source, &m, &err), FX_OK);
+		CU_ASSERT(m && same_readout(m, expected));
+		fx_drop(m);
+		fx_drop(expected);
+		source->close(source);
+	}
+	unlink(path);
+}
+
+static void what_is_wrong_is_named(void)
+{
+	static const char *const members[] = {"traj", "flags", "segment"};
+	static const char *const places[] = {"data.traj is missing", "data.head.flags is missing", "data.head.idx.segment is missing"};
+	const char *text;
+	int status;
+
+	for (int i = 0; i < 3; i++) {
+		write_foreign(members[i], VARIABLE_UTF8, 0);
+		text = complaint(NULL, &status);
+		CU_ASSERT_EQUAL(status, FX_EDATA);
+		CU_ASSERT(text && strstr(text, path) && strstr(text, places[i]));
+	}
+	write_foreign(NULL, VARIABLE_UTF8, 3);
+	text = complaint(NULL, &status);
+	CU_ASSERT_EQUAL(status, FX_EDATA);
+	CU_ASSERT(text && strstr(text, "record 0 of") && strstr(text, "`data` holds 27 numbers, its head makes that 24"));
+	unlink(path);
+}
+
+/* Counts and sums that h5py gives for the files in TEST_DATA_DIR; sums of the same floats in double differ by their order alone. */
+static void real_files(void)
+{
+	static const struct {
+		const char *name;
+		int64_t n, samples;
+		double re, im;
+	} files[] = {
+		{"recon/bonn_spiralout_clean.h5", 16, 74101, 0.987243532, 39.6366234},
+		{"recon/koma_epi.mrd", 101, 10201, -0.00491049938, 1.83544665},
+		{"recon/mriq_64.h5", 1, 2048, 256.657642, 0},
+		{"recon/mrireco_brain_sim.h5", 256, 65536, 51363.1157, 0},
+		{"recon/spiral_acr_5slices.h5", 395, 325875, 809431.653, -170965.578},
+		{"recon/spiral_phantom_8ch.h5", 60, 567360, -1924089, -1608414},
+		{"odd/gre_b0mapping_4e1a6.h5", 236, 0, 0, 0},
+	};
+
+	for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+		char name[256];
+		fx_error err = {0};
+		fxi_source *source;
+		fx_msg *m;
+		int64_t n = 0, samples = 0;
+		double re = 0, im = 0;
+
+		snprintf(name, sizeof name, "%s/%s", TEST_DATA_DIR, files[i].name);
+		if (access(name, R_OK) != 0) {
+			printf("\n    skipped: %s is not here", name);
+			continue;
+		}
+		CU_ASSERT_EQUAL_FATAL(fxi_input_open(name, NULL, &err, &source), FX_OK);
+		while (source->next(source, &m, &err) == FX_OK && m) {
+			const fx_array *a = fx_msg_acquisition(m)->data;
+
+			n++;
+			samples += a->n;
+			for (int64_t j = 0; j < a->n; j++) {
+				re += (double)((const float *)a->data)[2 * j];
+				im += (double)((const float *)a->data)[2 * j + 1];
+			}
+			fx_drop(m);
+		}
+		CU_ASSERT_EQUAL(err.status, FX_OK);
+		CU_ASSERT_EQUAL(n, files[i].n);
+		CU_ASSERT_EQUAL(samples, files[i].samples);
+		/* h5py's figures are given to 9 digits. */
+		CU_ASSERT_DOUBLE_EQUAL(re, files[i].re, 1e-8 * (fabs(files[i].re) + 1));
+		CU_ASSERT_DOUBLE_EQUAL(im, files[i].im, 1e-8 * (fabs(files[i].im) + 1));
+		source->close(source);
+	}
+	snprintf(path, sizeof path, "%s/recon/koma_spiral.h5", TEST_DATA_DIR);
+	if (access(path, R_OK) == 0) {
+		int status;
+		const char *text = complaint(NULL, &status);
+
+		CU_ASSERT_EQUAL(status, FX_EDATA);
+		CU_ASSERT(text && strstr(text, "JEMRIS signal file"));
+	}
+	snprintf(path, sizeof path, "%s/raw.h5", folder);
+}
+
+/* HDF5 lets others put 512, 1024, ... bytes of their own in front. */
+static void user_block(void)
+{
+	hid_t create = H5Pcreate(H5P_FILE_CREATE), f;
+	const char *text;
+	int status;
+
+	H5Pset_userblock(create, 2048);
+	f = H5Fcreate(path, H5F_ACC_TRUNC, create, H5P_DEFAULT);
+	H5Pclose(create);
+	H5Fclose(f);
+	text = complaint(NULL, &status);
+	CU_ASSERT_EQUAL(status, FX_EDATA);
+	CU_ASSERT(text && strstr(text, "is HDF5 but holds no raw MRD data"));
+	unlink(path);
+}
+
 static CU_TestInfo tests[] = {
+	{"real files, as h5py reads them", real_files},
+	{"HDF5 behind a user block", user_block},
+	{"files of other writers", other_writers},
+	{"what is wrong is named", what_is_wrong_is_named},
 	{"what is written is what is read", what_is_written_is_read},
 	{"ambiguous and wrong groups are listed", ambiguous_and_wrong_groups_are_listed},
 	{"empty data are refused", empty_data_are_refused},
