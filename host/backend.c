@@ -134,6 +134,13 @@ void fx_math_free(fx_math *m)
 	fx_free(m);
 }
 
+int fx_math_check(fx_math *m)
+{
+	if (m->stopped && m->stopped(m->stopped_arg))
+		return fx_math_fail(m, FX_ECANCELED, "stopped before the end");
+	return FX_OK;
+}
+
 int fx_math_fail(fx_math *m, int status, const char *fmt, ...)
 {
 	va_list args;

@@ -28,6 +28,12 @@ struct shape {
 	int64_t n_pieces;  /* CHUNKs of a line (forward) */
 };
 
+/* From any thread of the pool, so without a word in the error slot. */
+static bool given_up(const fx_math *m)
+{
+	return m->stopped && m->stopped(m->stopped_arg);
+}
+
 static int coil_batch(int64_t left)
 {
 	return left >= 4 ? 4 : left >= 2 ? 2 : 1;

@@ -12,6 +12,7 @@ struct FN(inputs) {
 	const REAL *image;       /* forward: complex {x, y, z, coils} */
 	REAL *out;               /* adjoint: the image; forward: samples, complex {M, coils} */
 	double scale;
+	const fx_math *math;     /* tasks that are left when the work is given up do nothing */
 };
 
 /* k as a fraction of a cycle, rounded to the fixed point: the only rounding that a phase ever sees. */
@@ -56,6 +57,8 @@ static void FN(adjoint_task)(void *arg, int64_t i)
 	REAL part[2 * FXI_DIRECT_COILS][WIDEST];
 	double total[2 * FXI_DIRECT_COILS][WIDEST];
 
+	if (given_up(in->math))
+		return;
 	for (int64_t c = 0; c < s->n_coils;) {
 		int batch = coil_batch(s->n_coils - c);
 		REAL *sum[2 * FXI_DIRECT_COILS];
@@ -91,7 +94,8 @@ static int FN(adjoint)(fx_math *m, const struct shape *s, const fx_array *k, con
 	fx_array *image)
 {
 	int64_t n = k->dims[1], padded = (n + WIDEST - 1) / WIDEST * WIDEST;
-	struct FN(inputs) in = {.shape = s, .n_samples = n, .out = image->data, .scale = scale};
+	struct FN(inputs) in = {.shape = s, .n_samples = n, .out = image->data, .scale = scale,
+		.math = m};
 	const REAL *from = samples->data;
 	PHASE *phases;
 	REAL *values = NULL;
@@ -108,6 +112,7 @@ static int FN(adjoint)(fx_math *m, const struct shape *s, const fx_array *k, con
 			in.phase[a] = phases + a * padded;
 		in.values = values;
 		fx_parallel(m->n_threads, s->n_blocks * s->n[1] * s->n[2], FN(adjoint_task), &in);
+		status = fx_math_check(m);
 	}
 	fx_free(phases);
 	fx_free(values);
@@ -126,6 +131,8 @@ static void FN(forward_task)(void *arg, int64_t i)
 	REAL part[2 * FXI_DIRECT_COILS][WIDEST];
 	double total[2 * FXI_DIRECT_COILS][WIDEST];
 
+	if (given_up(in->math))
+		return;
 	for (int64_t c = 0; c < s->n_coils;) {
 		int batch = coil_batch(s->n_coils - c);
 		REAL *sum[2 * FXI_DIRECT_COILS];
@@ -160,7 +167,8 @@ static int FN(forward)(fx_math *m, const struct shape *s, const fx_array *k, con
 	fx_array *samples)
 {
 	int64_t n = k->dims[1], padded = (n + WIDEST - 1) / WIDEST * WIDEST;
-	struct FN(inputs) in = {.shape = s, .n_samples = n, .image = image->data, .out = samples->data, .scale = scale};
+	struct FN(inputs) in = {.shape = s, .n_samples = n, .image = image->data, .out = samples->data, .scale = scale,
+		.math = m};
 	PHASE *phases;
 	int status = FN(phases_new)(m, s, k, &phases);
 
@@ -168,6 +176,7 @@ static int FN(forward)(fx_math *m, const struct shape *s, const fx_array *k, con
 		for (int a = 0; a < 3; a++)
 			in.phase[a] = phases + a * padded;
 		fx_parallel(m->n_threads, (n + s->block - 1) / s->block, FN(forward_task), &in);
+		status = fx_math_check(m);
 	}
 	fx_free(phases);
 	return status;

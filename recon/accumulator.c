@@ -104,7 +104,9 @@ static int flush(fx_accumulator *a)
 
 	if (a->filled == 0)
 		return FX_OK;
-	status = cut_chunk(a, &k, &samples);
+	status = fx_math_check(m);
+	if (status == FX_OK)
+		status = cut_chunk(a, &k, &samples);
 	if (status == FX_OK)
 		status = m->ops->upload(m, k, &k_there);
 	if (status == FX_OK)

@@ -174,7 +174,9 @@ static int iterate(struct cg *s, const fx_cg_options *o)
 			s->report->stop = s->rr <= goal ? FX_STOP_CONVERGED : FX_STOP_ITERATIONS;
 			return FX_OK;
 		}
-		status = step(s);
+		status = fx_math_check(s->m);
+		if (status == FX_OK)
+			status = step(s);
 		is_true = false;
 		if (status == FX_OK)
 			status = record(s, s->report->iterations);

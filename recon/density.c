@@ -231,17 +231,20 @@ static int iterate(fx_math *m, const fxi_cells *c, int64_t n_iterations, float *
 		.sums = fx_alloc(c->n_points, sizeof(float)), .aims = fx_alloc(c->n_points, sizeof(float)),
 		.nodes = fx_alloc(total, sizeof(float)), .covered = fx_alloc(total, sizeof(float)),
 	};
-	bool ok = j.sums && j.aims && j.nodes && j.covered;
+	int status = FX_OK;
 
-	if (ok) {
+	if (!j.sums || !j.aims || !j.nodes || !j.covered)
+		status = fx_math_fail(m, FX_ENOMEM, "no memory for the density weights of %lld points", (long long)c->n_points);
+	if (status == FX_OK) {
 		fx_parallel(m->n_threads, n_pieces, aim, &j);
 		for (int64_t p = 0; p < c->n_points; p++)
 			weights[p] = c->count[p];
-		for (int64_t i = 0; i < n_iterations; i++) {
+		for (int64_t i = 0; i < n_iterations && status == FX_OK; i++) {
 			fx_parallel(m->n_threads, n_pieces, convolve, &j);
 			/* a point's own weight is in its sum, so the sum is not 0 */
 			for (int64_t p = 0; p < c->n_points; p++)
 				weights[p] *= j.aims[p] / j.sums[p];
+			status = fx_math_check(m);
 		}
 		smooth_covered(&j);
 		spread(&j);
@@ -251,8 +254,7 @@ static int iterate(fx_math *m, const fxi_cells *c, int64_t n_iterations, float *
 	fx_free(j.aims);
 	fx_free(j.nodes);
 	fx_free(j.covered);
-	return ok ? FX_OK :
-		fx_math_fail(m, FX_ENOMEM, "no memory for the density weights of %lld points", (long long)c->n_points);
+	return status;
 }
 
 int fx_density_iterative(fx_math *m, const fx_array *k, const int64_t dims[3], int64_t n_iterations, fx_array **weights)

@@ -96,7 +96,7 @@ int fxi_need_memory(const fx_fourier *f, int64_t n_coils, double bytes)
 
 	if (bytes <= available)
 		return FX_OK;
-	return fx_math_fail(f->m, FX_ENOMEM, "the Fourier operator of %lld x %lld x %lld voxels and %lld coils needs %.0f MB, and %.0f MB "
+	return fx_math_fail(f->m, FX_ENOMEM, "the Fourier operator of %lld x %lld x %lld voxels and %lld coils needs %.0f MB of memory, and %.0f MB "
 		"are available; compress to fewer coils, or reconstruct a smaller matrix", (long long)n[0], (long long)n[1],
 		(long long)n[2], (long long)n_coils, ceil(bytes / 1e6), available / 1e6);
 }

@@ -104,6 +104,11 @@ static void pass_turn(fxi_chain *c)
 	pthread_mutex_unlock(&c->lock);
 }
 
+static bool is_stopping(const void *chain)
+{
+	return fxi_stopping(chain);
+}
+
 static int open_stage(fx_ctx *ctx)
 {
 	const fxi_run_options *o = &ctx->chain->options;
@@ -112,6 +117,8 @@ static int open_stage(fx_ctx *ctx)
 
 	if (status != FX_OK)
 		return status;
+	ctx->math->stopped = is_stopping;
+	ctx->math->stopped_arg = ctx->chain;
 	if (!(ctx->gadget->places & FX_HOST))
 		return fx_fail(ctx, FX_ENOTSUP, "works on a device only, and the backend is '%s'", ctx->math->ops->name);
 	ctx->opened = true;

@@ -26,6 +26,9 @@ typedef struct fx_math {
 	int device;
 	int n_threads; /**< host threads that one operation may use */
 	fx_error *err; /**< never NULL */
+	/** True once the work is to be given up: long operations ask, and end with FX_ECANCELED. NULL: never. */
+	bool (*stopped)(const void *arg);
+	const void *stopped_arg;
 } fx_math;
 
 /**
@@ -126,6 +129,8 @@ FX_EXPORT const fx_backend *fx_backend_host(void);
  */
 FX_EXPORT int fx_math_new(const char *backend, int n_threads, fx_error *err, fx_math **out);
 FX_EXPORT void fx_math_free(fx_math *m);
+/** FX_ECANCELED, explained, once `stopped` says so; else FX_OK. Loops of long steps ask between them. */
+FX_EXPORT int fx_math_check(fx_math *m);
 /** fx_error_set on the handle's error slot. */
 FX_EXPORT int fx_math_fail(fx_math *m, int status, const char *fmt, ...) FX_PRINTF(3, 4);
 
