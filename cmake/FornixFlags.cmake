@@ -60,4 +60,3 @@ function(fornix_kernels target)
 		target_sources(${target} PRIVATE $<TARGET_OBJECTS:${target}_kernels_${level}>)
 	endforeach()
 endfunction()
-add_link_options(-Wl,--allow-shlib-undefined) # BRINGUP

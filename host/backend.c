@@ -5,27 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#pragma weak fxi_host_fft
-#pragma weak fxi_host_points_new
-#pragma weak fxi_host_points_free
-#pragma weak fxi_host_spread
-#pragma weak fxi_host_interpolate
-#pragma weak fxi_host_fine_to_image
-#pragma weak fxi_host_image_to_fine
-#pragma weak fxi_host_direct_adjoint
-#pragma weak fxi_host_direct_forward
-#pragma weak fxi_host_toeplitz_apply
-#pragma weak fxi_host_toeplitz_spectrum
-#pragma weak fxi_host_dot
-#pragma weak fxi_host_axpy
-#pragma weak fxi_host_xpay
-#pragma weak fxi_host_scale
-#pragma weak fxi_host_coil_expand
-#pragma weak fxi_host_coil_combine
-#pragma weak fxi_host_coil_power
-#pragma weak fxi_host_coil_mix
-#pragma weak fxi_host_walsh
-
 static int open_queue(int device, int n_threads, void **queue, fx_error *err)
 {
 	(void)n_threads;
