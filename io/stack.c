@@ -267,14 +267,20 @@ static void place(fxi_stack *s, const struct geometry *g, const ISMRMRD_ImageHea
 
 static void warn_geometry(const ISMRMRD_ImageHeader *h, const fxi_stack *s, bool useless, const struct teller *t)
 {
+	const float *fov = h->field_of_view;
+	bool sized = fov[0] > 0 && fov[1] > 0 && (fov[2] > 0 || h->matrix_size[2] == 1);
+
 	if (useless)
 		tell(t, "its slices all have the same position; they are ordered by number, and no place in space is given");
-	else if (!s->has_geometry && !(h->field_of_view[0] > 0 && h->field_of_view[1] > 0 &&
-		 (h->field_of_view[2] > 0 || h->matrix_size[2] == 1)))
+	else if (!s->has_geometry && !sized)
 		tell(t, "the field of view is %g x %g x %g mm, so the voxel size is unknown; no place in space is given",
-			(double)h->field_of_view[0], (double)h->field_of_view[1], (double)h->field_of_view[2]);
+			(double)fov[0], (double)fov[1], (double)fov[2]);
 	else if (!s->has_geometry)
-		tell(t, "the directions of readout, phase and slice are not orthogonal unit vectors; no place in space is given");
+		tell(t, "the directions of readout, phase and slice are not orthogonal unit vectors, or the position is no "
+			"number; no place in space is given");
+	/* Simulators do; no scanner images less than a millimetre. */
+	if (sized && fov[0] < 1 && fov[1] < 1)
+		tell(t, "the field of view is %g x %g mm: was it written in metres?", (double)fov[0], (double)fov[1]);
 }
 
 static void fill_entries(const fxi_held_list *l, struct entry *e, int64_t n, const struct geometry *all, bool usable)
