@@ -17,6 +17,9 @@
 #include <math.h>
 
 #define POINTS_A_PIECE 1024
+#define LANES 8
+/* 5 x 5 x 5 cells of 27 points, and a last vector; fewer along fewer axes. */
+#define MAX_AROUND (125 * 27 + LANES)
 
 struct job {
 	const fxi_cells *c;
@@ -27,13 +30,17 @@ struct job {
 	float *covered;        /* {cells}: the same of covered volume */
 };
 
-/* Quadratic B-spline: half-width 1.5. */
+static inline float above_0(float x)
+{
+	return x > 0 ? x : 0;
+}
+
+/* Quadratic B-spline: half-width 1.5; (3/2 - |x|)^2 / 2 - 3 (1/2 - |x|)^2 / 2, where the brackets are above 0. */
 static inline float spline2(float x)
 {
-	float a = fabsf(x), outer = 1.5f - a;
+	float a = fabsf(x), outer = above_0(1.5f - a), inner = above_0(0.5f - a);
 
-	outer = outer > 0 ? 0.5f * outer * outer : 0;
-	return a < 0.5f ? 0.75f - a * a : outer;
+	return 0.5f * outer * outer - 1.5f * inner * inner;
 }
 
 /* The cells that a kernel of that half-width around x reaches along an axis. */
@@ -53,17 +60,70 @@ static float not_encoded(const fxi_cells *c)
 	return factor;
 }
 
-/* sum of weights times kernel over points from..to. */
-static float sum_run(const struct job *j, const float u[3], int64_t from, int64_t to)
-{
-	const float *restrict x = j->c->position[0], *restrict y = j->c->position[1], *restrict z = j->c->position[2];
-	const float *restrict w = j->weights;
-	float ux = u[0], uy = u[1], uz = u[2], sum = 0;
+/* Points around a cell, side by side, filled up with weights of 0 to whole vectors. */
+struct around {
+	int64_t n;
+	_Alignas(64) float x[MAX_AROUND], y[MAX_AROUND], z[MAX_AROUND], w[MAX_AROUND];
+};
 
-#pragma omp simd reduction(+ : sum)
-	for (int64_t i = from; i < to; i++)
-		sum += w[i] * spline2(x[i] - ux) * spline2(y[i] - uy) * spline2(z[i] - uz);
-	return sum;
+/* All points that the kernel reaches from any point of a cell; false where the cell is empty. */
+static bool gather(const struct job *j, int64_t cell, struct around *a)
+{
+	const fxi_cells *c = j->c;
+	int64_t from[3], to[3];
+
+	a->n = 0;
+	if (c->first[cell] == c->first[cell + 1])
+		return false;
+	for (int axis = 0; axis < 3; axis++) {
+		float low = INFINITY, high = 0;
+
+		for (int64_t p = c->first[cell]; p < c->first[cell + 1]; p++) {
+			low = fminf(low, c->position[axis][p]);
+			high = fmaxf(high, c->position[axis][p]);
+		}
+		from[axis] = c->encoded[axis] ? (int64_t)(low - 1.5f) : 0;
+		to[axis] = c->encoded[axis] ? (int64_t)(high + 1.5f) : 0;
+	}
+	for (int64_t z = from[2]; z <= to[2]; z++)
+		for (int64_t y = from[1]; y <= to[1]; y++) {
+			int64_t row = (z * c->n_cells[1] + y) * c->n_cells[0];
+
+			for (int64_t p = c->first[row + from[0]]; p < c->first[row + to[0] + 1]; p++, a->n++) {
+				a->x[a->n] = c->position[0][p];
+				a->y[a->n] = c->position[1][p];
+				a->z[a->n] = c->position[2][p];
+				a->w[a->n] = j->weights[p];
+			}
+		}
+	for (; a->n % LANES != 0; a->n++)
+		a->x[a->n] = a->y[a->n] = a->z[a->n] = a->w[a->n] = 0;
+	return true;
+}
+
+/* One line of cells along x. */
+static void convolve(void *arg, int64_t line)
+{
+	struct job *j = arg;
+	const fxi_cells *c = j->c;
+	float others = not_encoded(c);
+	struct around a;
+
+	for (int64_t cell = line * c->n_cells[0]; cell < (line + 1) * c->n_cells[0]; cell++) {
+		if (!gather(j, cell, &a))
+			continue;
+		for (int64_t p = c->first[cell]; p < c->first[cell + 1]; p++) {
+			float x = c->position[0][p], y = c->position[1][p], z = c->position[2][p], sum[LANES] = {0}, all = 0;
+
+			for (int64_t i = 0; i < a.n; i += LANES)
+#pragma omp simd
+				for (int64_t l = 0; l < LANES; l++)
+					sum[l] += a.w[i + l] * spline2(a.x[i + l] - x) * spline2(a.y[i + l] - y) * spline2(a.z[i + l] - z);
+			for (int l = 0; l < LANES; l++)
+				all += sum[l];
+			j->sums[p] = all * others;
+		}
+	}
 }
 
 /* Calls body for every point of the piece. */
@@ -73,28 +133,6 @@ static void each_point(const struct job *j, int64_t piece, void (*body)(const st
 
 	for (int64_t p = piece * POINTS_A_PIECE; p < end; p++)
 		body(j, p, (float[]){j->c->position[0][p], j->c->position[1][p], j->c->position[2][p]});
-}
-
-static void convolve_point(const struct job *j, int64_t p, const float u[3])
-{
-	const fxi_cells *c = j->c;
-	int64_t from[3], to[3];
-	double sum = 0;
-
-	for (int axis = 0; axis < 3; axis++)
-		reach(c, axis, u[axis], 1.5f, &from[axis], &to[axis]);
-	for (int64_t z = from[2]; z <= to[2]; z++)
-		for (int64_t y = from[1]; y <= to[1]; y++) {
-			int64_t row = (z * c->n_cells[1] + y) * c->n_cells[0];
-
-			sum += (double)sum_run(j, u, c->first[row + from[0]], c->first[row + to[0] + 1]);
-		}
-	j->sums[p] = (float)sum * not_encoded(c);
-}
-
-static void convolve(void *arg, int64_t piece)
-{
-	each_point(arg, piece, convolve_point);
 }
 
 /* The kernel's mass within the covered cells, each a point in its centre: what a Cartesian grid there would sum to. */
@@ -240,7 +278,7 @@ static int iterate(fx_math *m, const fxi_cells *c, int64_t n_iterations, float *
 		for (int64_t p = 0; p < c->n_points; p++)
 			weights[p] = c->count[p];
 		for (int64_t i = 0; i < n_iterations && status == FX_OK; i++) {
-			fx_parallel(m->n_threads, n_pieces, convolve, &j);
+			fx_parallel(m->n_threads, c->n_cells[1] * c->n_cells[2], convolve, &j);
 			/* a point's own weight is in its sum, so the sum is not 0 */
 			for (int64_t p = 0; p < c->n_points; p++)
 				weights[p] *= j.aims[p] / j.sums[p];
