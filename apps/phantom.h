@@ -21,6 +21,7 @@ typedef struct fxi_phantom_job {
 	bool interleaved;            /**< slices take turns readout by readout */
 	bool no_flags, no_limits;    /**< leave FIRST/LAST flags, or the header's encoding limits, out */
 	bool attach;                 /**< write a trajectory for Cartesian readouts too */
+	bool detach;                 /**< write no trajectory for any */
 	int unit;                    /**< enum fx_unit of the written trajectory */
 	int columns;                 /**< of the trajectory; more than the axes are zeros */
 

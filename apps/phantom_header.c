@@ -151,6 +151,13 @@ static void limits(const fxi_phantom_job *job, fx_encoding *e)
 int fxi_phantom_header(const fxi_phantom_job *job, fx_error *err, char **xml)
 {
 	fx_encoding e = {.has_recon = true, .trajectory = trajectory_kind(&job->sampling), .acceleration = {1, 1}};
+	char interleaves[24], turns[32];
+	/* what the gadget trajectory's kind=spiral needs to make the same one */
+	fx_param spiral[] = {
+		{(char *)"interleaves", FX_PARAM_LONG, (double)job->sampling.n_readouts, interleaves},
+		{(char *)"turns", FX_PARAM_DOUBLE, job->sampling.kind == FXI_SPIRAL ? fxi_spiral_turns(&job->sampling) : 0, turns},
+		{(char *)"law", FX_PARAM_STRING, NAN, (char *)"arc"},
+	};
 	fx_header h = {
 		.n_encodings = 1, .encodings = &e, .receiver_channels = job->n_coils, .field_t = FIELD_T,
 		.h1_hz = FIELD_T * GAMMA_HZ_PER_T, .noise_bandwidth = job->noise_bandwidth,
@@ -165,6 +172,12 @@ int fxi_phantom_header(const fxi_phantom_job *job, fx_error *err, char **xml)
 	}
 	if (!job->no_limits)
 		limits(job, &e);
+	if (job->sampling.kind == FXI_SPIRAL) {
+		snprintf(interleaves, sizeof interleaves, "%lld", (long long)job->sampling.n_readouts);
+		snprintf(turns, sizeof turns, "%.17g", spiral[1].number);
+		e.description_id = (char *)"archimedean";
+		e.description = (fx_params){3, spiral};
+	}
 	*xml = fxi_header_format(&h);
 	return *xml ? FX_OK : fx_error_set(err, FX_ENOMEM, "no memory for the scan's header");
 }

@@ -23,7 +23,7 @@ fxi_phantom_options fxi_phantom_defaults(void)
 void fxi_phantom_options_clear(fxi_phantom_options *o)
 {
 	char **texts[] = {&o->output, &o->truth, &o->trajectory, &o->matrix, &o->fov, &o->oblique, &o->position, &o->unit,
-		&o->partial};
+		&o->partial, &o->delay};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
 		g_clear_pointer(texts[i], g_free);
@@ -52,11 +52,16 @@ GOptionEntry *fxi_phantom_entries(fxi_phantom_options *o)
 			"N"},
 		{"golden", 0, 0, G_OPTION_ARG_NONE, &o->golden, "Golden angle (radial3d: golden means), going on from frame to frame",
 			NULL},
+		{"full-turn", 0, 0, G_OPTION_ARG_NONE, &o->full_turn, "Radial trajectories: equal spokes fill a whole turn, so that each "
+			"has an opposite", NULL},
+		{"delay-us", 0, 0, G_OPTION_ARG_STRING, &o->delay, "Gradients come this late; the trajectory that is written does "
+			"not know (0,0,0)", "X,Y,Z"},
 		{"oversampling", 0, 0, G_OPTION_ARG_DOUBLE, &o->oversampling, "Cartesian readout oversampling (1)", "X"},
 		{"partial-fourier", 0, 0, G_OPTION_ARG_STRING, &o->partial, "Cartesian: acquired share of lines and partitions, "
 			"0.5 to 1 (1,1)", "Y,Z"},
 		{"echo", 0, 0, G_OPTION_ARG_DOUBLE, &o->echo, "Cartesian: acquired share of the readout, 0.5 to 1 (1)", "X"},
 		{"attach-trajectory", 0, 0, G_OPTION_ARG_NONE, &o->attach, "Write a trajectory for Cartesian readouts too", NULL},
+		{"no-trajectory", 0, 0, G_OPTION_ARG_NONE, &o->detach, "Write no trajectory, as scanners do whose users know it", NULL},
 		{"units", 0, 0, G_OPTION_ARG_STRING, &o->unit,
 			"Unit of the trajectory: cycles_per_voxel, cycles_per_fov, rad_per_voxel or per_m (cycles_per_voxel)", "NAME"},
 		{"columns", 0, 0, G_OPTION_ARG_INT, &o->columns, "Columns of the trajectory, 2 or 3 (the axes of the scan)", "N"},
@@ -218,6 +223,12 @@ static int read_lists(const fxi_phantom_options *o, fx_error *err, fxi_phantom_j
 		status = numbers("--oblique", o->oblique, 3, 3, err, job->oblique_deg);
 	if (status == FX_OK)
 		status = numbers("--position-mm", o->position, 3, 3, err, job->position_mm);
+	if (status == FX_OK)
+		status = numbers("--delay-us", o->delay, 3, 3, err, s->shift);
+	for (int d = 0; d < 3; d++)
+		s->shift[d] /= o->dwell;
+	if (status == FX_OK && s->kind == FXI_RANDOM && o->delay)
+		status = fx_error_set(err, FX_EINVAL, "--delay-us: random samples follow no path along which to be late");
 	job->slice_spacing_mm = o->spacing > 0 ? o->spacing : job->fov_mm[2];
 	return status;
 }
@@ -238,6 +249,8 @@ int fxi_phantom_read_options(const fxi_phantom_options *o, const char *kind, fx_
 		status = fx_error_set(err, FX_EINVAL, "--units auto is for reading; name one to write");
 	if (status == FX_OK && !o->output)
 		status = fx_error_set(err, FX_EINVAL, "-o FILE is missing");
+	if (status == FX_OK && o->attach && o->detach)
+		status = fx_error_set(err, FX_EINVAL, "--attach-trajectory and --no-trajectory contradict each other");
 	if (status == FX_OK && strcmp(o->output, "-") == 0 && !o->stream)
 		status = fx_error_set(err, FX_EINVAL, "HDF5 cannot go to standard output; add --stream");
 	if (status == FX_OK)
@@ -249,6 +262,7 @@ int fxi_phantom_read_options(const fxi_phantom_options *o, const char *kind, fx_
 	job->sampling.n_readouts = o->readouts;
 	job->sampling.n_samples = o->samples;
 	job->sampling.golden = o->golden;
+	job->sampling.full_turn = o->full_turn;
 	job->sampling.seed = (uint64_t)o->seed;
 	job->sampling.oversampling = o->oversampling;
 	job->sampling.echo = o->echo;
@@ -260,6 +274,7 @@ int fxi_phantom_read_options(const fxi_phantom_options *o, const char *kind, fx_
 	job->no_flags = o->no_flags;
 	job->no_limits = o->no_limits;
 	job->attach = o->attach;
+	job->detach = o->detach;
 	job->columns = o->columns;
 	job->noise = (fxi_noise){.sigma = o->noise, .correlation = o->correlation, .gain_spread = o->gain_spread,
 		.seed = (uint64_t)o->seed};

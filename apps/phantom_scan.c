@@ -134,9 +134,11 @@ static int make_noise(const fxi_phantom_job *job, int64_t number, fx_error *err,
 static int make_readout(const fxi_phantom_job *job, int64_t q, int64_t number, fx_error *err, fx_acquisition *a)
 {
 	const fxi_sampling *s = &job->sampling;
+	fxi_sampling nominal = job->sampling;
 	struct place p = place_of(job, q);
+	int64_t index = p.readout + s->n_readouts * (p.average + job->n_averages * p.repetition);
 	double scale = 1 / sqrt((double)job->encoded[0] * (double)job->encoded[1] * (double)job->encoded[2]);
-	bool with_trajectory = s->kind != FXI_CARTESIAN || job->attach;
+	bool with_trajectory = (s->kind != FXI_CARTESIAN || job->attach) && !job->detach;
 	fx_array *k = NULL;
 	int64_t step[2];
 	int status = fx_array_new2(FX_CF32, s->n_samples, job->n_coils, &a->data);
@@ -151,7 +153,8 @@ static int make_readout(const fxi_phantom_job *job, int64_t q, int64_t number, f
 		goto done;
 	}
 	/* golden and random trajectories go on from frame to frame */
-	fxi_sampling_readout(s, p.readout + s->n_readouts * (p.average + job->n_averages * p.repetition), FX_F64_OF(k), step);
+	memset(nominal.shift, 0, sizeof nominal.shift);
+	fxi_sampling_readout(&nominal, index, FX_F64_OF(k), step);
 	fill_head(job, number, p.slice, job->dwell_us, &a->head);
 	a->head.idx.kspace_encode_step_1 = (uint16_t)step[0];
 	a->head.idx.kspace_encode_step_2 = (uint16_t)step[1];
@@ -164,6 +167,7 @@ static int make_readout(const fxi_phantom_job *job, int64_t q, int64_t number, f
 		a->head.trajectory_dimensions = (uint16_t)job->columns;
 		fill_trajectory(job, FX_F64_OF(k), a->traj);
 	}
+	fxi_sampling_readout(s, index, FX_F64_OF(k), step);
 	status = fxi_phantom_samples(job->slices[p.slice], job->coils, FX_F64_OF(k), s->n_samples, scale, 1, err,
 		FX_CF32_OF(a->data));
 	if (status == FX_OK)

@@ -3,6 +3,7 @@
 #include "files.h"
 
 #include "folder.h"
+#include "table_read.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -83,6 +84,12 @@ static int open_product(fxi_files *self, const fx_sink_options *options, fx_erro
 	}
 }
 
+static int read_table(fxi_files *self, const char *path, fx_error *err, fx_array **values, fx_array **lengths)
+{
+	(void)self;
+	return fxi_table_read(path, err, values, lengths);
+}
+
 static void close_folder(fxi_files *self)
 {
 	fxi_folder *f = (fxi_folder *)self;
@@ -138,6 +145,7 @@ int fxi_files_folder(const char *dir, fx_error *err, fxi_files **out)
 	}
 	pthread_mutex_init(&f->lock, NULL);
 	f->base.open = open_product;
+	f->base.read_table = read_table;
 	f->base.close = close_folder;
 	*out = &f->base;
 	return FX_OK;

@@ -109,6 +109,8 @@ typedef struct fxi_sampling {
 	int64_t n_readouts;      /**< of one frame; Cartesian: follows from matrix and partial Fourier */
 	int64_t n_samples;       /**< of one readout; Cartesian: follows */
 	bool golden;             /**< radial kinds, spiral: golden-ratio increments instead of equal ones */
+	bool full_turn;          /**< radial kinds: equal spokes fill a whole turn; radial3d: the second half opposes the first */
+	double shift[3];         /**< samples by which each axis's gradient comes late: of the trajectory that is travelled */
 	uint64_t seed;           /**< random */
 	double oversampling;     /**< Cartesian readout; default 1 */
 	double partial_fourier[2]; /**< Cartesian: share of the lines along y and z that is acquired, from the end; 0.5..1 */
@@ -121,11 +123,13 @@ typedef struct fxi_sampling {
 } fxi_sampling;
 
 const char *fxi_sampling_name(int kind);
+/** Turns of one interleaf: arms 1/N apart, as Nyquist asks. */
+double fxi_spiral_turns(const fxi_sampling *s);
 /** Fills defaults and what follows from them; FX_EINVAL with the reason where the kind and matrix do not go together. */
 int fxi_sampling_complete(fxi_sampling *s, fx_error *err);
 /**
  * Readout i (of any frame: golden and random trajectories go on for i >= n_readouts, others repeat), k f64 {3,
- * n_samples} in cycles/voxel of the nominal matrix; step[0], step[1]: its encoding counters.
+ * n_samples} in cycles/voxel of the nominal matrix; step[0], step[1]: its encoding counters. s->shift is applied to it: a copy with shifts of 0 gives the nominal one.
  */
 void fxi_sampling_readout(const fxi_sampling *s, int64_t i, double *k, int64_t step[2]);
 

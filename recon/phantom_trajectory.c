@@ -36,8 +36,7 @@ static bool share(double x)
 	return x >= 0.5 && x <= 1;
 }
 
-/* Turns of one interleaf: arms 1/N apart, as Nyquist asks. */
-static double spiral_turns(const fxi_sampling *s)
+double fxi_spiral_turns(const fxi_sampling *s)
 {
 	return (double)largest(s->matrix) / (2 * (double)s->n_readouts);
 }
@@ -83,7 +82,7 @@ static void complete_spiral(fxi_sampling *s, int64_t n)
 		s->n_readouts = n >= 16 ? n / 8 : 2;
 	if (s->n_samples == 0) {
 		/* arc length of an Archimedean spiral to radius 0.5, in samples of 1/(1.5 N) */
-		double turns = spiral_turns(s);
+		double turns = fxi_spiral_turns(s);
 
 		s->n_samples = (int64_t)ceil(1.5 * (double)n * (0.5 + PI * turns / 2));
 	}
@@ -151,26 +150,31 @@ static double fraction(double x)
 
 static void spoke(const fxi_sampling *s, const double direction[3], double kz, double *k)
 {
-	for (int64_t j = 0; j < s->n_samples; j++) {
-		double r = (double)(j - s->center_sample) / (double)s->n_samples;
-
-		k[3 * j] = r * direction[0];
-		k[3 * j + 1] = r * direction[1];
-		k[3 * j + 2] = r * direction[2] + kz;
-	}
+	for (int64_t j = 0; j < s->n_samples; j++)
+		for (int d = 0; d < 3; d++)
+			k[3 * j + d] = ((double)(j - s->center_sample) - s->shift[d]) / (double)s->n_samples * direction[d] +
+				(d == 2 ? kz : 0);
 }
 
-/* Spoke angle i of n over half a turn; golden: 111.25 degrees apart (Winkelmann et al. 2007). */
+/* Spoke angle i of n; golden: 111.246 degrees apart (Winkelmann et al. 2007), which half turn it points to included. */
 static double spoke_angle(const fxi_sampling *s, int64_t i, int64_t n)
 {
-	return PI * (s->golden ? fraction((double)i / GOLDEN_RATIO) : (double)(i % n) / (double)n);
+	if (s->golden)
+		return 2 * PI * fraction((double)i / (2 * GOLDEN_RATIO));
+	return (s->full_turn ? 2 : 1) * PI * (double)(i % n) / (double)n;
 }
 
 static void radial3d(const fxi_sampling *s, int64_t i, double *k)
 {
-	double z, angle, ring;
+	double z, angle, ring, sign = 1;
 
-	if (s->golden) {
+	if (s->full_turn && !s->golden) {
+		int64_t half = (s->n_readouts + 1) / 2, at = i % s->n_readouts;
+
+		sign = at < half ? 1 : -1;
+		z = ((double)(at % half) + 0.5) / (double)half;
+		angle = 2 * PI * fraction((double)(at % half) / GOLDEN_RATIO);
+	} else if (s->golden) {
 		z = fraction((double)i * GOLDEN_MEAN_1);
 		angle = 2 * PI * fraction((double)i * GOLDEN_MEAN_2);
 	} else {
@@ -179,7 +183,7 @@ static void radial3d(const fxi_sampling *s, int64_t i, double *k)
 		angle = 2 * PI * fraction((double)(i % s->n_readouts) / GOLDEN_RATIO);
 	}
 	ring = sqrt(1 - z * z);
-	spoke(s, (double[3]){ring * cos(angle), ring * sin(angle), z}, 0, k);
+	spoke(s, (double[3]){sign * ring * cos(angle), sign * ring * sin(angle), sign * z}, 0, k);
 }
 
 /*
@@ -188,16 +192,18 @@ static void radial3d(const fxi_sampling *s, int64_t i, double *k)
  */
 static void spiral(const fxi_sampling *s, int64_t i, double *k)
 {
-	double turns = spiral_turns(s), a = 1 / (2 * PI * turns);
+	double turns = fxi_spiral_turns(s), a = 1 / (2 * PI * turns);
 	double start = 2 * PI * (s->golden ? fraction((double)i / GOLDEN_RATIO)
 		: (double)(i % s->n_readouts) / (double)s->n_readouts);
 
 	for (int64_t j = 0; j < s->n_samples; j++) {
-		double t = (double)j / (double)s->n_samples;
-		double tau = sqrt(a * a + t * (1 + 2 * a)) - a, angle = 2 * PI * turns * tau + start;
+		for (int d = 0; d < 2; d++) {
+			/* before its start a spiral rests at k = 0 */
+			double t = fmax(0, ((double)j - s->shift[d]) / (double)s->n_samples);
+			double tau = sqrt(a * a + t * (1 + 2 * a)) - a, angle = 2 * PI * turns * tau + start;
 
-		k[3 * j] = 0.5 * tau * cos(angle);
-		k[3 * j + 1] = 0.5 * tau * sin(angle);
+			k[3 * j + d] = 0.5 * tau * (d == 0 ? cos(angle) : sin(angle));
+		}
 		k[3 * j + 2] = 0;
 	}
 }
@@ -211,7 +217,7 @@ static void cartesian(const fxi_sampling *s, int64_t i, double *k, int64_t step[
 	for (int d = 0; d < 2; d++)
 		at[d] = (double)(step[d] + s->skipped[d] - s->matrix[d + 1] / 2) / (double)s->matrix[d + 1];
 	for (int64_t j = 0; j < s->n_samples; j++) {
-		k[3 * j] = (double)(j - s->center_sample) / spacing;
+		k[3 * j] = ((double)(j - s->center_sample) - s->shift[0]) / spacing;
 		k[3 * j + 1] = at[0];
 		k[3 * j + 2] = at[1];
 	}

@@ -291,6 +291,16 @@ void fx_sink_abandon(fx_sink *sink)
 	fx_free(sink);
 }
 
+int fx_read_table(fx_ctx *ctx, const char *path, fx_array **values, fx_array **lengths)
+{
+	fxi_files *files = ctx->chain->services.files;
+
+	*values = *lengths = NULL;
+	if (!files || !files->read_table)
+		return fx_fail(ctx, FX_EINVAL, "wants to read '%s', but this run has no files", path);
+	return files->read_table(files, path, &ctx->err, values, lengths);
+}
+
 static int check_key(fx_ctx *ctx, const char *key)
 {
 	if (key[0] != '\0' && strspn(key, "0123456789abcdef-") == strlen(key))

@@ -29,6 +29,8 @@ struct fxi_files {
 	/** Told to the user and the record by a product: geometry unknown, several orientations, ... */
 	void (*warn)(void *arg, const char *text);
 	void *warn_arg;
+	/** A table as fx_read_table gives it; NULL where the run can read none. */
+	int (*read_table)(fxi_files *self, const char *path, fx_error *err, fx_array **values, fx_array **lengths);
 	void (*close)(fxi_files *self);
 };
 

@@ -11,5 +11,6 @@
 #include <fornix/property.h>
 #include <fornix/recon.h>
 #include <fornix/scan.h>
+#include <fornix/trajectory.h>
 
 #endif

@@ -104,6 +104,13 @@ FX_EXPORT int fx_sink_commit(fx_ctx *ctx, fx_sink *sink);
 /** Throws away what was written aside. NULL is fine. */
 FX_EXPORT void fx_sink_abandon(fx_sink *sink);
 
+/**
+ * Numbers from a file: text of 1 to 64 columns (between spaces, tabs, commas or semicolons; # starts a comment), blocks
+ * between blank lines; or the trajectories of an MRD file, a block for each readout that is part of an image. *values
+ * (new, f64 {columns, rows}), *lengths (new, i32 {blocks}): rows of each block. FX_EDATA names the line.
+ */
+FX_EXPORT int fx_read_table(fx_ctx *ctx, const char *path, fx_array **values, fx_array **lengths);
+
 /* ---- cache across frames and runs ------------------------------------------------------------ */
 
 /** *out is NULL where nothing (or only something damaged) is kept under this key. Keys are digests: [0-9a-f-]. */
