@@ -21,33 +21,6 @@ static const fx_prop props[] = {
 	FX_PROP_END
 };
 
-/* What one application of A needs. */
-struct normal {
-	fx_math *m;
-	const fx_frame *frame;
-	double lambda_abs;
-	fx_array *work;
-};
-
-static int apply(void *arg, const fx_array *x, fx_array *y)
-{
-	struct normal *n = arg;
-
-	return fx_normal_apply(n->m, n->frame->kernel, n->frame->maps, n->lambda_abs, x, &n->work, y);
-}
-
-/* b = sum_c conj(S_c) (F^H D)_c. */
-static int right_side(fx_math *m, const fx_frame *f, fx_array **b)
-{
-	int status = m->ops->array_new(m, FX_CF32, 3, f->grid, b);
-
-	if (status != FX_OK)
-		return status;
-	if (f->maps)
-		return m->ops->coil_combine(m, f->maps, f->fhd, *b);
-	return m->ops->axpy(m, 1, f->fhd, *b);
-}
-
 static int start_image(struct state *s, fx_math *m, const fx_frame *f, fx_array **x)
 {
 	int status;
@@ -82,7 +55,7 @@ static int solve(struct state *s, fx_ctx *ctx, fx_frame *f)
 {
 	fx_math *m = fx_math_of(ctx);
 	fx_cg_options options = {.iterations = s->iterations, .tolerance = s->tolerance};
-	struct normal normal = {.m = m, .frame = f};
+	double lambda_abs = 0;
 	fx_cg_report report = {0};
 	fx_array *b = NULL, *x = NULL;
 	int status;
@@ -93,20 +66,19 @@ static int solve(struct state *s, fx_ctx *ctx, fx_frame *f)
 	if (f->n_coils > 1 && !f->maps)
 		return fx_fail(ctx, FX_EINVAL, "frame %lld has %lld coils and no maps; put <coil_maps/> in front of <cg/>",
 			(long long)f->id, (long long)f->n_coils);
-	status = fx_lambda_absolute(m, f, &normal.lambda_abs);
+	status = fx_lambda_absolute(m, f, &lambda_abs);
 	if (status == FX_OK)
-		status = right_side(m, f, &b);
+		status = fx_frame_right_side(m, f, &b);
 	if (status == FX_OK)
 		status = start_image(s, m, f, &x);
 	if (status == FX_OK)
-		status = fx_cg_solve(m, apply, &normal, b, normal.lambda_abs, f->data_norm2, &options, x, &report);
+		status = fx_frame_solve(m, f, lambda_abs, f->data_norm2, b, &options, x, &report);
 	if (status == FX_OK) {
 		record(ctx, f, &report);
 		fx_slot_take(&f->estimate, x);
 		x = NULL;
 	}
 	fx_cg_report_free(&report);
-	fx_array_unref(normal.work);
 	fx_array_unref(b);
 	fx_array_unref(x);
 	return status;
@@ -136,7 +108,7 @@ static int process(void *self, fx_ctx *ctx, fx_msg *msg)
 const fx_gadget fx_plugin = {
 	.abi = FX_ABI, .name = "cg",
 	.summary = "Solve (F^H F + lambda W^H W) rho = F^H D by conjugate gradients",
-	.description = "Multi-coil (SENSE) normal equations: A = sum_c conj(S_c) T S_c + lambda I, T the Toeplitz operator of Q. "
+	.description = "Multi-coil (SENSE) normal equations: A = sum_c conj(S_c) T S_c + lambda W^H W, T the Toeplitz operator of Q. "
 		"Residuals of the normal equations and of the data, ||F rho - D|| / ||D||, of every iteration go to run.json. Says when "
 		"it did not converge; numbers that are not finite, or curvature that is not positive, stop it with an explanation. The "
 		"estimate is cropped from the frame's grid to the image matrix. Source: Stone et al. 2008; Pruessmann et al., Magn. "

@@ -69,6 +69,7 @@ static const fx_backend host = {
 	.axpy = fxi_host_axpy,
 	.xpay = fxi_host_xpay,
 	.scale = fxi_host_scale,
+	.difference_normal = fxi_host_difference_normal,
 	.coil_expand = fxi_host_coil_expand,
 	.coil_combine = fxi_host_coil_combine,
 	.coil_power = fxi_host_coil_power,

@@ -30,6 +30,9 @@ int fxi_host_axpy(fx_math *m, double a, const fx_array *x, fx_array *y);
 int fxi_host_xpay(fx_math *m, const fx_array *x, double a, fx_array *y);
 int fxi_host_scale(fx_math *m, double a, fx_array *x);
 
+/* difference.c */
+int fxi_host_difference_normal(fx_math *m, const fx_array *weights, double factor, const fx_array *x, fx_array *y);
+
 /* coils.c, walsh.c */
 int fxi_host_coil_expand(fx_math *m, const fx_array *maps, const fx_array *image, fx_array *coils);
 int fxi_host_coil_combine(fx_math *m, const fx_array *maps, const fx_array *coils, fx_array *image);

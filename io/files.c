@@ -3,6 +3,7 @@
 #include "files.h"
 
 #include "folder.h"
+#include "nifti_read.h"
 #include "table_read.h"
 
 #include <errno.h>
@@ -90,6 +91,20 @@ static int read_table(fxi_files *self, const char *path, fx_error *err, fx_array
 	return fxi_table_read(path, err, values, lengths);
 }
 
+static int read_nifti(fxi_files *self, const char *path, fx_error *err, fx_array **data, double affine[3][4],
+	bool *has_affine)
+{
+	fxi_nifti_info info;
+	int status = fxi_nifti_read(path, err, data, &info);
+
+	(void)self;
+	if (status == FX_OK) {
+		memcpy(affine, info.affine, sizeof info.affine);
+		*has_affine = info.has_affine;
+	}
+	return status;
+}
+
 static void close_folder(fxi_files *self)
 {
 	fxi_folder *f = (fxi_folder *)self;
@@ -146,6 +161,7 @@ int fxi_files_folder(const char *dir, fx_error *err, fxi_files **out)
 	pthread_mutex_init(&f->lock, NULL);
 	f->base.open = open_product;
 	f->base.read_table = read_table;
+	f->base.read_nifti = read_nifti;
 	f->base.close = close_folder;
 	*out = &f->base;
 	return FX_OK;

@@ -18,6 +18,7 @@ struct cg {
 	int (*apply)(void *arg, const fx_array *x, fx_array *y);
 	void *arg;
 	const fx_array *b;
+	int (*penalty)(void *arg, const fx_array *x, double *value);
 	double lambda_abs, data_norm2;
 	double bb, rr;           /* ||b||^2, ||r||^2 */
 	fx_array *x, *r, *p, *q; /* solution, residual, direction, A p */
@@ -47,10 +48,10 @@ static int record(struct cg *s, int64_t i)
 	if (status == FX_OK)
 		status = ops->dot(s->m, s->x, s->r, &xr, &im);
 	if (status == FX_OK && s->lambda_abs != 0)
-		status = squared_norm(s, s->x, &xx);
+		status = s->penalty ? s->penalty(s->arg, s->x, &xx) : squared_norm(s, s->x, &xx);
 	if (status != FX_OK)
 		return status;
-	/* x^H F^H F x = x^H (b - r) - lambda x^H x, less 2 Re x^H b, plus ||D||^2 */
+	/* x^H F^H F x = x^H (b - r) - lambda x^H W^H W x, less 2 Re x^H b, plus ||D||^2 */
 	misfit = s->data_norm2 - xb - xr - s->lambda_abs * xx;
 	/* A difference of large numbers: where the fit is perfect to single precision it may come out a little below 0. */
 	s->report->residual_data[i] = misfit > 0 ? sqrt(misfit / s->data_norm2) : 0;
@@ -198,8 +199,8 @@ static int check(fx_math *m, const fx_array *b, const fx_array *x, double lambda
 int fx_cg_solve(fx_math *m, int (*apply)(void *arg, const fx_array *x, fx_array *y), void *arg, const fx_array *b,
 	double lambda_abs, double data_norm2, const fx_cg_options *options, fx_array *x, fx_cg_report *report)
 {
-	struct cg s = {.m = m, .apply = apply, .arg = arg, .b = b, .lambda_abs = lambda_abs,
-		.data_norm2 = data_norm2, .x = x, .report = report};
+	struct cg s = {.m = m, .apply = apply, .arg = arg, .b = b, .penalty = options->penalty,
+		.lambda_abs = lambda_abs, .data_norm2 = data_norm2, .x = x, .report = report};
 	fx_array **scratch[] = {&s.r, &s.p, &s.q};
 	int status = check(m, b, x, lambda_abs, options);
 

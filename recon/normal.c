@@ -24,8 +24,8 @@ static int apply_coils(fx_math *m, const fx_array *kernel, const fx_array *maps,
 	return status;
 }
 
-int fx_normal_apply(fx_math *m, const fx_array *kernel, const fx_array *maps, double lambda_abs, const fx_array *x,
-	fx_array **work, fx_array *y)
+int fx_normal_apply(fx_math *m, const fx_array *kernel, const fx_array *maps, const fx_array *w, double lambda_abs,
+	const fx_array *x, fx_array **work, fx_array *y)
 {
 	int status;
 
@@ -36,7 +36,7 @@ int fx_normal_apply(fx_math *m, const fx_array *kernel, const fx_array *maps, do
 	else
 		status = m->ops->toeplitz_apply(m, kernel, x, y);
 	if (status == FX_OK && lambda_abs != 0)
-		status = m->ops->axpy(m, lambda_abs, x, y);
+		status = fx_prior_apply(m, w, lambda_abs, x, y);
 	return status;
 }
 

@@ -301,6 +301,16 @@ int fx_read_table(fx_ctx *ctx, const char *path, fx_array **values, fx_array **l
 	return files->read_table(files, path, &ctx->err, values, lengths);
 }
 
+int fx_read_nifti(fx_ctx *ctx, const char *path, fx_array **data, double affine[3][4], bool *has_affine)
+{
+	fxi_files *files = ctx->chain->services.files;
+
+	*data = NULL;
+	if (!files || !files->read_nifti)
+		return fx_fail(ctx, FX_EINVAL, "wants to read '%s', but this run has no files", path);
+	return files->read_nifti(files, path, &ctx->err, data, affine, has_affine);
+}
+
 static int check_key(fx_ctx *ctx, const char *key)
 {
 	if (key[0] != '\0' && strspn(key, "0123456789abcdef-") == strlen(key))

@@ -73,6 +73,7 @@ static int slots(fx_msg *m, fx_array **list[MAX_SLOTS])
 		list[n++] = &f->kernel;
 		list[n++] = &f->estimate;
 		list[n++] = &f->first_k;
+		list[n++] = &f->w;
 	}
 	return n;
 }

@@ -31,6 +31,9 @@ struct fxi_files {
 	void *warn_arg;
 	/** A table as fx_read_table gives it; NULL where the run can read none. */
 	int (*read_table)(fxi_files *self, const char *path, fx_error *err, fx_array **values, fx_array **lengths);
+	/** A NIfTI file as fx_read_nifti gives it; NULL where the run can read none. */
+	int (*read_nifti)(fxi_files *self, const char *path, fx_error *err, fx_array **data, double affine[3][4],
+		bool *has_affine);
 	void (*close)(fxi_files *self);
 };
 

@@ -109,6 +109,12 @@ struct fx_backend {
 	int (*axpy)(fx_math *m, double a, const fx_array *x, fx_array *y);                    /**< y += a x */
 	int (*xpay)(fx_math *m, const fx_array *x, double a, fx_array *y);                    /**< y = x + a y */
 	int (*scale)(fx_math *m, double a, fx_array *x);
+	/**
+	 * y {x,y,z} += factor * W^H W x: W takes weighted first differences, sqrt(w) (x_n - x_next) along each axis. `weights`
+	 * f32 {x,y,z,3} hold w of the pair that a voxel makes with the next one along axis 0, 1, 2; those of an axis's last
+	 * plane are not read. cf32; x and y must differ.
+	 */
+	int (*difference_normal)(fx_math *m, const fx_array *weights, double factor, const fx_array *x, fx_array *y);
 
 	/* coils: maps {x,y,z,c}, image {x,y,z}, coil images {x,y,z,c}; cf32 */
 	int (*coil_expand)(fx_math *m, const fx_array *maps, const fx_array *image, fx_array *coils);

@@ -110,6 +110,11 @@ FX_EXPORT void fx_sink_abandon(fx_sink *sink);
  * (new, f64 {columns, rows}), *lengths (new, i32 {blocks}): rows of each block. FX_EDATA names the line.
  */
 FX_EXPORT int fx_read_table(fx_ctx *ctx, const char *path, fx_array **values, fx_array **lengths);
+/**
+ * A NIfTI-1 or -2 file of any type and byte order, gzip or not: *data (new, on the host) has its dims, at least three, as f32,
+ * f64 or cf32. affine takes voxel indices to RAS millimetres; where the file has none (*has_affine false) it is the voxel sizes.
+ */
+FX_EXPORT int fx_read_nifti(fx_ctx *ctx, const char *path, fx_array **data, double affine[3][4], bool *has_affine);
 
 /* ---- cache across frames and runs ------------------------------------------------------------ */
 

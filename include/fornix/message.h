@@ -125,7 +125,8 @@ typedef struct fx_frame {
 	fx_array *direct;                 /**< cf32 {x,y,z,coils}: F^H W D with density weights (eq. 17.1) */
 	fx_array *maps;                   /**< cf32 {x,y,z,coils}: coil maps, sum |S|^2 = 1 inside the object */
 	fx_array *kernel;                 /**< f32 {2x,2y,2z} (axes of 1 stay 1): spectrum of Q, see fx_toeplitz_kernel */
-	double lambda;                    /**< relative to the mean eigenvalue of F^H F; W = I */
+	double lambda;                    /**< relative to the mean eigenvalue of F^H F */
+	fx_array *w;                      /**< f32 {x,y,z,3}: the prior's pair weights, see fx_prior_weights; NULL: W = I */
 	bool has_prior;
 	fx_array *estimate;               /**< cf32 {x,y,z,sets}: the solution, on `grid` */
 

@@ -87,11 +87,12 @@ FX_EXPORT void fx_toeplitz_digest(int method, double tolerance, const int64_t di
 	const fx_array *k, const fx_array *phi2, char digest[65]);
 
 /**
- * y = (sum_c conj(S_c) T S_c + lambda_abs I) x, x and y {x, y, z}; maps NULL: one coil, S = 1.
+ * y = (sum_c conj(S_c) T S_c + lambda_abs W^H W) x, x and y {x, y, z}; maps NULL: one coil, S = 1. W is I where
+ * `w` (fx_prior_weights) is NULL.
  * `work` holds coil images between calls: pass the address of a NULL pointer, unref it at the end.
  */
-FX_EXPORT int fx_normal_apply(fx_math *m, const fx_array *kernel, const fx_array *maps, double lambda_abs,
-	const fx_array *x, fx_array **work, fx_array *y);
+FX_EXPORT int fx_normal_apply(fx_math *m, const fx_array *kernel, const fx_array *maps, const fx_array *w,
+	double lambda_abs, const fx_array *x, fx_array **work, fx_array *y);
 /** lambda times the mean eigenvalue of F^H F: (scale^2 phi2_sum) * mean over the grid of sum_c |S_c|^2 (1 without maps). */
 FX_EXPORT int fx_lambda_absolute(fx_math *m, const fx_frame *frame, double *lambda_abs);
 
@@ -100,6 +101,8 @@ FX_EXPORT int fx_lambda_absolute(fx_math *m, const fx_frame *frame, double *lamb
 typedef struct fx_cg_options {
 	int64_t iterations;
 	double tolerance;   /**< stop at ||A x - b|| <= tolerance ||b||; 0 runs all iterations */
+	/** *value = x^H W^H W x, for the data residual; NULL: x^H x. Called with fx_cg_solve's `arg`. */
+	int (*penalty)(void *arg, const fx_array *x, double *value);
 } fx_cg_options;
 
 typedef struct fx_cg_report {
@@ -112,7 +115,7 @@ typedef struct fx_cg_report {
 
 /**
  * Solves A x = b (Hestenes-Stiefel; A Hermitian positive definite through `apply`). x holds the start and
- * receives the solution. data_norm2 is ||D||^2, lambda_abs what A contains of the prior: both only for
+ * receives the solution. data_norm2 is ||D||^2, lambda_abs (times options->penalty) what A contains of the prior: only for
  * the data residual rho^H F^H F rho - 2 Re rho^H F^H D + ||D||^2.
  * Non-finite numbers or curvature <= 0 stop it with FX_EDATA and a sentence. Free the report's arrays with fx_cg_report_free.
  */
@@ -120,6 +123,88 @@ FX_EXPORT int fx_cg_solve(fx_math *m, int (*apply)(void *arg, const fx_array *x,
 	const fx_array *b, double lambda_abs, double data_norm2, const fx_cg_options *options, fx_array *x,
 	fx_cg_report *report);
 FX_EXPORT void fx_cg_report_free(fx_cg_report *r);
+
+/* ---- one frame's normal equations -------------------------------------------------------------- */
+
+/** b {x,y,z} (new) = sum_c conj(S_c) (F^H D)_c. */
+FX_EXPORT int fx_frame_right_side(fx_math *m, const fx_frame *frame, fx_array **b);
+/**
+ * fx_cg_solve with the frame's kernel, maps and weights and this absolute lambda. data_norm2 as there; options->penalty is
+ * set here. FX_EINVAL where the frame has no kernel, or several coils and no maps.
+ */
+FX_EXPORT int fx_frame_solve(fx_math *m, const fx_frame *frame, double lambda_abs, double data_norm2, const fx_array *b,
+	const fx_cg_options *options, fx_array *x, fx_cg_report *report);
+
+/* ---- the anatomical prior (Haldar, Hernando, Song, Liang, Magn. Reson. Med. 59:810, 2008) -------- */
+
+/**
+ * Weights of ||W rho||^2 = sum over neighbour pairs of w_nm |rho_n - rho_m|^2 from a real reference {x,y,z} on the host:
+ * w = c / (1 + (|r_n - r_m| / (edge s))^2), small where the reference has an edge (the diffusivity of Perona and Malik,
+ * IEEE Trans. Pattern Anal. Mach. Intell. 12:629, 1990, in the place of Haldar's line sites). s is the reference's range
+ * without the lowest and the highest 1 % of its voxels (all of it where that is 0): bright specks and the reference's
+ * own scale do not matter. c makes the mean diagonal of W^H W 1, as I's is: equal lambda is comparable strength.
+ * *weights (new, where the backend works) is f32 {x,y,z,3}, see the backend's difference_normal. *range tells s.
+ * A reference that is constant gives a plain Laplacian. FX_EDATA where it is not finite.
+ */
+FX_EXPORT int fx_prior_weights(fx_math *m, const fx_array *reference, double edge, fx_array **weights, double *range);
+/** y += factor W^H W x; factor x where `w` is NULL. */
+FX_EXPORT int fx_prior_apply(fx_math *m, const fx_array *w, double factor, const fx_array *x, fx_array *y);
+
+/** Voxel indices of the frame's grid to RAS millimetres; false where the scan header has no usable geometry. */
+FX_EXPORT bool fx_frame_affine(const fx_frame *frame, double affine[3][4]);
+/**
+ * out (new, f32 on the host) on `dims` voxels with `out_affine`: the volume (f32 {x,y,z} on the host, voxel index to RAS
+ * mm by `affine`) at each voxel, trilinear; where its voxels are finer it is averaged over the voxel, at evenly spaced points. A
+ * linear ramp comes out exactly. Beyond its edge the nearest value is taken; *inside is the share of voxels whose centre lies
+ * within. FX_EDATA where an affine cannot be inverted.
+ */
+FX_EXPORT int fx_resample_affine(fx_math *m, const fx_array *volume, double affine[3][4], const int64_t dims[3],
+	double out_affine[3][4], fx_array **out, double *inside);
+
+/* ---- what the linear estimate does: noise and resolution ------------------------------------------ */
+
+/** How the predictions below solve their systems, and what noise they are about. */
+typedef struct fx_predict_options {
+	double noise_sigma;    /**< standard deviation of the real and of the imaginary part of a sample, white over coils */
+	int64_t n_probes;      /**< noise realisations */
+	uint64_t seed;
+	int64_t iterations;    /**< of each system, at most */
+	double tolerance;
+} fx_predict_options;
+
+/**
+ * Noise realisations as F^H sees them: right[p] (new) = sum_c conj(S_c) F^H n, with the frame's trajectory, voxel function
+ * and coil maps. Free with fx_arrays_free.
+ */
+FX_EXPORT int fx_predict_noise(fx_math *m, const fx_frame *frame, const fx_predict_options *options, fx_array ***right);
+FX_EXPORT void fx_arrays_free(fx_array **list, int64_t n);
+/**
+ * sigma (new, f32 {x,y,z} on the host): the standard deviation of the real part of A^-1 F^H n at each voxel, from `right`:
+ * sqrt(diag(A^-1 A0 A^-1)) noise_sigma with A0 = sum_c conj(S_c) F^H F S_c, to about 1/sqrt(2 n_probes) relative at one
+ * voxel. (Robson et al., Magn. Reson. Med. 60:895, 2008: pseudo replicas.) For the converged estimate.
+ */
+FX_EXPORT int fx_predict_sigma(fx_math *m, const fx_frame *frame, double lambda_abs, const fx_predict_options *options,
+	fx_array *const *right, fx_array **sigma);
+/**
+ * width (new, f32 {x,y,z} on the host): how wide the estimate makes a point, in mm (voxels where the field of view is
+ * unknown). The response p = A^-1 A0 delta has the energy width E = (sum |p|^2 / |p_0|^2)^(1/d) voxels; given is the FWHM of a
+ * Gaussian of that energy width, 2 sqrt(2 ln 2 / pi) E. Points are taken at once, 8 voxels apart, with random signs, and
+ * again between them along each axis; a voxel has the value of the nearest point. NaN-free: where p_0 is 0 the width is 0.
+ */
+FX_EXPORT int fx_predict_resolution(fx_math *m, const fx_frame *frame, double lambda_abs, const fx_predict_options *options,
+	fx_array **width);
+/** Voxels of a magnitude (real, host) above a fifth of its 98th percentile: u8 {x,y,z} (new). *n tells how many. */
+FX_EXPORT int fx_object_mask(fx_math *m, const fx_array *magnitude, fx_array **mask, int64_t *n);
+/** Root of the mean over the mask of sigma^2; over everything where mask is NULL. */
+FX_EXPORT double fx_mean_sigma(const fx_array *sigma, const fx_array *mask);
+
+/**
+ * The smallest lambda (relative, 1e-6 to 1e3) whose predicted noise in the mask is at most `target`, to 2 %: down from
+ * 1 by factors of 4 (or up, where 1 is too noisy), then bisection of log lambda, all with the same noise. `step` (may be NULL)
+ * hears of each lambda tried and its noise. FX_EDATA where 1e3 does not reach the target.
+ */
+FX_EXPORT int fx_lambda_for_sigma(fx_math *m, const fx_frame *frame, double target, const fx_array *mask,
+	const fx_predict_options *options, void (*step)(void *arg, double lambda, double sigma), void *arg, double *lambda);
 
 /* ---- density compensation ------------------------------------------------------------------- */
 

@@ -114,7 +114,7 @@ static int apply(void *arg, const fx_array *x, fx_array *y)
 	struct system *s = arg;
 
 	s->n_applied++;
-	return fx_normal_apply(s->m, s->kernel, s->maps, s->lambda, x, &s->work, y);
+	return fx_normal_apply(s->m, s->kernel, s->maps, NULL, s->lambda, x, &s->work, y);
 }
 
 static fx_array *zeros(void)

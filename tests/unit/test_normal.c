@@ -51,7 +51,7 @@ static void coils_and_prior(void)
 	for (int64_t i = 0; i < x->n; i++)
 		FX_CF64_OF(want)[i] += lambda * (fx_cf64)FX_CF32_OF(x)[i];
 	for (int repeat = 0; repeat < 2; repeat++) {
-		CU_ASSERT_EQUAL_FATAL(fx_normal_apply(math, kernel, maps, lambda, x, &work, y), FX_OK);
+		CU_ASSERT_EQUAL_FATAL(fx_normal_apply(math, kernel, maps, NULL, lambda, x, &work, y), FX_OK);
 		CU_ASSERT(relative_difference(y, want) < 1e-6); /* sums of 24-bit numbers */
 	}
 	fx_array_unref(work);
@@ -60,9 +60,9 @@ static void coils_and_prior(void)
 	want = reference_normal(&p, x);
 	for (int64_t i = 0; i < x->n; i++)
 		FX_CF64_OF(want)[i] += lambda * (fx_cf64)FX_CF32_OF(x)[i];
-	CU_ASSERT_EQUAL_FATAL(fx_normal_apply(math, kernel, NULL, lambda, x, &work, y), FX_OK);
+	CU_ASSERT_EQUAL_FATAL(fx_normal_apply(math, kernel, NULL, NULL, lambda, x, &work, y), FX_OK);
 	CU_ASSERT(relative_difference(y, want) < 1e-6);
-	CU_ASSERT_EQUAL(fx_normal_apply(math, kernel, NULL, lambda, x, &work, x), FX_EINVAL);
+	CU_ASSERT_EQUAL(fx_normal_apply(math, kernel, NULL, NULL, lambda, x, &work, x), FX_EINVAL);
 	memset(&error, 0, sizeof error);
 	fx_array *all[] = {q, kernel, y, coils, normal, work, maps, x, want};
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
@@ -86,7 +86,7 @@ static void lambda_is_relative_to_the_mean_eigenvalue(void)
 	CU_ASSERT_EQUAL_FATAL(fx_array_new(FX_CF32, 3, shape, &y), FX_OK);
 	for (int64_t i = 0; i < x->n; i++) {
 		FX_CF32_OF(x)[i] = 1;
-		CU_ASSERT_EQUAL_FATAL(fx_normal_apply(math, kernel, maps, 0, x, &work, y), FX_OK);
+		CU_ASSERT_EQUAL_FATAL(fx_normal_apply(math, kernel, maps, NULL, 0, x, &work, y), FX_OK);
 		trace += creal((fx_cf64)FX_CF32_OF(y)[i]);
 		FX_CF32_OF(x)[i] = 0;
 	}
