@@ -240,7 +240,7 @@ static int flush(void *self, fx_ctx *ctx)
 	int status = fx_collector_end(s->collector, &n_partial);
 
 	if (status == FX_OK && s->n_frames == 0)
-		status = fx_fail(ctx, FX_EDATA, "the input ended without one imaging readout inside the matrix");
+		status = fx_fail(ctx, FX_EDATA, "the input ended without one imaging readout that has samples inside the matrix");
 	fx_record_count(ctx, "partial_frames", n_partial);
 	return status;
 }

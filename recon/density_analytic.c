@@ -138,6 +138,23 @@ static double enclosed(const struct readout *r, double s, double both, int64_t n
 	return copysign((whole - half) * r->cells / (double)n, s);
 }
 
+/*
+ * A sample that stands for an interval evenly weighs a little too much where the Jacobian g bends: at the centre of k-space
+ * (2-D) or everywhere (3-D). By the Euler-Maclaurin formula its weight is the integral of g - (spacing^2 / 24) g'' over
+ * the interval. Left out, the centre's excess would lift a disc of amplitude 1 by 2 %, a ball by 4 %.
+ */
+static double bend(const struct readout *r, double position, double low, double high, double both, int64_t n)
+{
+	bool one_sided = low == 0;
+	double spacing = one_sided ? 2 * (high - position) : high - low, share = fabs(low + high) / 2 < both ? 0.5 : 1, curvature;
+
+	if (r->n_axes == 2) /* g = 2 pi |s|: 4 pi at s = 0 */
+		curvature = low < 0 && high > 0 ? 4 * PI : one_sided ? 2 * PI : 0;
+	else                /* g = 4 pi s^2 */
+		curvature = 8 * PI * (high - low);
+	return share * curvature * spacing * spacing / 24 * r->cells / (double)n;
+}
+
 /* Where the interval between sample i and i + 1 is divided; beyond the ends and at gaps, as far as on the other side. */
 static double border(const struct readout *r, const double *position, int64_t i, bool below)
 {
@@ -162,8 +179,10 @@ static double reach_of_both(const double *position, int64_t n)
 	return -least + 1.5 * spacing >= most ? INFINITY : -least + spacing / 2;
 }
 
-static void weigh(const struct readout *r, const double *position, double both, int64_t n_readouts, float *weights)
+static void weigh(const struct readout *r, const double *position, bool spoke, int64_t n_readouts, float *weights)
 {
+	double both = spoke ? reach_of_both(position, r->n) : 0;
+
 	for (int64_t i = 0; i < r->n; i++) {
 		double from = border(r, position, i, true), to = border(r, position, i, false), low = fmin(from, to);
 		double high = fmax(from, to), area;
@@ -172,6 +191,8 @@ static void weigh(const struct readout *r, const double *position, double both, 
 		if (both == 0 && (i == 0 || i == r->n - 1) && low < high - low && position[i] <= fmin(position[0], position[r->n - 1]))
 			low = 0;
 		area = enclosed(r, high, both, n_readouts) - enclosed(r, low, both, n_readouts);
+		if (spoke)
+			area -= bend(r, position[i], low, high, both, n_readouts);
 		weights[i] = (float)fmax(area, 0);
 	}
 }
@@ -203,7 +224,7 @@ int fx_density_analytic(fx_math *m, const fx_array *k, const int64_t dims[3], in
 	if (known)
 		status = fx_array_new1(FX_F32, r.n, out);
 	if (*out)
-		weigh(&r, position, spoke ? reach_of_both(position, r.n) : 0, n_readouts, FX_F32_OF(*out));
+		weigh(&r, position, spoke, n_readouts, FX_F32_OF(*out));
 	fx_free(position);
 	return status == FX_OK ? FX_OK :
 		fx_math_fail(m, status, "no memory for the density weights of %lld samples", (long long)r.n);

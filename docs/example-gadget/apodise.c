@@ -6,6 +6,8 @@
 
 #include <math.h>
 
+#define PI 3.14159265358979323846 /* strict C11 has no M_PI */
+
 struct state {
 	double strength;
 };
@@ -40,7 +42,7 @@ static int process(void *self, fx_ctx *ctx, fx_msg *msg)
 	for (int64_t m = 0; m < readout->data->dims[0]; m++) {
 		const double *k = FX_F64_OF(readout->k) + 3 * m;
 		double radius = fmin(sqrt(k[0] * k[0] + k[1] * k[1] + k[2] * k[2]), 0.5);
-		double fall = sin(M_PI * radius);
+		double fall = sin(PI * radius);
 		float window = (float)(1 - s->strength * fall * fall);
 
 		for (int64_t coil = 0; coil < readout->data->dims[1]; coil++)

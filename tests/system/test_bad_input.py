@@ -149,7 +149,7 @@ def check(scratch):
     edit(scan, path("fov.h5"), in_metres, no_field_of_view)
     bad("fov", ["field of view"], settings=["trajectory.unit=per_m"])
     edit(scan, path("huge.h5"), None, enormous)
-    bad("huge", ["memory"], settings=["trajectory.unit=cycles_per_voxel"])
+    bad("huge", ["MB are available"], settings=["trajectory.unit=cycles_per_voxel"])
     edit(scan, path("xml.h5"), None, lambda text: text[:len(text) // 2])
     bad("xml", ["xml.h5"])
 

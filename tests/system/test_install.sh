@@ -14,16 +14,18 @@ fornix=$prefix/bin/fornix
 
 # Neither the build tree nor a library path may be what makes it run.
 unset LD_LIBRARY_PATH FORNIX_GADGET_PATH
-ldd "$fornix" | grep -q "$prefix" || die "the moved command does not use the moved library: $(ldd "$fornix" | grep libfornix)"
+library=$(ldd "$fornix" | sed -n 's/.*libfornix[^ ]* => \([^ ]*\).*/\1/p')
+[[ $(realpath "$library") == "$prefix"/lib/* ]] || die "the moved command uses $library, not the moved library"
 
 "$fornix" list gadgets >"$scratch/gadgets"
+"$fornix" list pipelines >"$scratch/pipelines"
 for source in "$FORNIX_SOURCE"/gadgets/*.c; do
 	name=$(basename "$source" .c)
 	grep -qw "$name" "$scratch/gadgets" || die "'fornix list gadgets' does not know $name"
 done
 for pipeline in "$FORNIX_SOURCE"/pipelines/*.xml; do
 	name=$(basename "$pipeline" .xml)
-	"$fornix" list pipelines | grep -qw "$name" || die "'fornix list pipelines' does not know $name"
+	grep -qw "$name" "$scratch/pipelines" || die "'fornix list pipelines' does not know $name"
 	"$fornix" check "$name" || die "$name does not check from the moved prefix"
 done
 
@@ -36,7 +38,8 @@ read -ra libs < <(pkg-config --libs fornix)
 	"$FORNIX_SOURCE/docs/example-gadget/apodise.c" -o "$scratch/my-gadgets/apodise.so" "${libs[@]}" -lm
 if "$fornix" describe apodise >/dev/null 2>&1; then die "apodise is known without FORNIX_GADGET_PATH"; fi
 export FORNIX_GADGET_PATH=$scratch/my-gadgets
-"$fornix" describe apodise | grep -q strength || die "describe does not show the gadget's property"
+"$fornix" describe apodise >"$scratch/described"
+grep -q strength "$scratch/described" || die "describe does not show the gadget's property"
 
 # Behind the trajectory of the gridding pipeline: once with the window fully open, once closed.
 sed 's|<trajectory\([^/>]*\)/>|&<apodise/>|' "$prefix/share/fornix/pipelines/gridding.xml" >"$scratch/apodised.xml"

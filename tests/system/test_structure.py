@@ -42,7 +42,7 @@ RULES = {
     "include/fornix": ([], [re.compile("^ismrmrd/")]),
     "stream": (["stream"], [GLIB]),
     "xml": (["xml", "stream"], [GLIB, re.compile("^libxml/")]),
-    "io": (["io", "stream"], [GLIB, re.compile(r"^(ismrmrd/|hdf5|nifti/|cairo|zlib\.h|json-glib/)")]),
+    "io": (["io", "stream"], [GLIB, re.compile(r"^(ismrmrd/|hdf5|H5|nifti/|cairo|zlib\.h|json-glib/)")]),
     # small dense problems (coils by coils) and digests need no backend
     "recon": (["recon"], [re.compile(r"^(cblas\.h|lapacke\.h|glib\.h)$")]),
     "host": (["host"], [re.compile(r"^(fftw3\.h|cblas\.h|lapacke\.h|immintrin\.h)$")]),

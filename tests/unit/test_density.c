@@ -217,10 +217,12 @@ static void flat_radial(void)
 		sum = sum_of(s.w);
 		/* outermost samples in cells, and half a step of half a cell beyond; unequal ends each fill half the disc */
 		static const double ends[][2] = {{24, 23.5}, {23.85, 23.65}, {23.5, 23.5}, {23.9, 23.9}, {24, 24}, {23.2, 23.2}};
-		double filled = PI / 2 * (pow(ends[kind][0] + 0.25, 2) + pow(ends[kind][1] + 0.25, 2));
+		/* less what the bend of the Jacobian at the centre takes: 2 pi spacing^2 / 24, spacing half a cell */
+		double filled = PI / 2 * (pow(ends[kind][0] + 0.25, 2) + pow(ends[kind][1] + 0.25, 2)) - PI / 48;
 
 		CU_ASSERT(fabs(sum / filled - 1) < 1e-5); /* single precision weights */
-		CU_ASSERT(gaussian_error(s.k, s.w, dims, 4) < 0.005);
+		/* the rule's second order leaves 7e-4 where the centre itself was not sampled; without the bend it is 5e-3 */
+		CU_ASSERT(gaussian_error(s.k, s.w, dims, 4) < 1e-3);
 		scan_free(&s);
 	}
 }
@@ -239,7 +241,8 @@ static void round_radial(void)
 			scan_add(&s, spoke_of_kind(kind, n, (double[]){r * cos(angle), r * sin(angle), z}), dims, spokes);
 		}
 		s.w->dims[0] = s.w->n = s.n;
-		CU_ASSERT(gaussian_error(s.k, s.w, dims, 2.5) < 0.01);
+		/* the rule is good to fourth order here; without the bend it is 5e-3 */
+		CU_ASSERT(gaussian_error(s.k, s.w, dims, 2.5) < 2e-4);
 		scan_free(&s);
 	}
 }
