@@ -13,7 +13,7 @@ static const struct verb {
 	const char *help;
 } verbs[] = {
 	{"run", fxi_app_run, "a scan through a pipeline, into a folder"},
-	{"check", fxi_app_check, "what is wrong with a pipeline, without a scan"},
+	{"check", fxi_app_check, "what is wrong with a pipeline, or with a scan"},
 	{"list", fxi_app_list, "the gadgets and pipelines that there are"},
 	{"describe", fxi_app_describe, "what a gadget or a pipeline does, its properties, defaults and ranges"},
 	{"phantom", fxi_app_phantom, "a raw test scan with a known answer"},
