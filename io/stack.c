@@ -267,7 +267,8 @@ static void place(fxi_stack *s, const struct geometry *g, const ISMRMRD_ImageHea
 
 static void warn_geometry(const ISMRMRD_ImageHeader *h, const fxi_stack *s, bool useless, const struct teller *t)
 {
-	const float *fov = h->field_of_view;
+	/* By value: the header is packed, so a pointer into it need not be aligned. */
+	const float fov[3] = {h->field_of_view[0], h->field_of_view[1], h->field_of_view[2]};
 	bool sized = fov[0] > 0 && fov[1] > 0 && (fov[2] > 0 || h->matrix_size[2] == 1);
 
 	if (useless)
