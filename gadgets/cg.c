@@ -3,12 +3,16 @@
 #include <fornix/gadget.h>
 #include <fornix/recon.h>
 
+#include <math.h>
+
 enum { FROM_DIRECT, FROM_ZERO };
 
 struct state {
 	int64_t iterations;
 	double tolerance;
 	int start;
+	int64_t n_frames, n_unconverged;
+	double worst;              /* residual of the normal equations, of those that did not converge */
 };
 
 static const char *const starts[] = {[FROM_DIRECT] = "direct", [FROM_ZERO] = "zero", NULL};
@@ -33,7 +37,7 @@ static int start_image(struct state *s, fx_math *m, const fx_frame *f, fx_array 
 	return status == FX_OK ? m->ops->axpy(m, 1, f->direct, *x) : status;
 }
 
-static void record(fx_ctx *ctx, fx_frame *f, const fx_cg_report *r)
+static void record(struct state *s, fx_ctx *ctx, fx_frame *f, const fx_cg_report *r)
 {
 	static const char *const stops[] = {[FX_STOP_NONE] = "none", [FX_STOP_CONVERGED] = "converged",
 		[FX_STOP_ITERATIONS] = "iterations", [FX_STOP_ZERO] = "zero data"};
@@ -46,9 +50,11 @@ static void record(fx_ctx *ctx, fx_frame *f, const fx_cg_report *r)
 	fx_record_text(ctx, "stop", stops[r->stop]);
 	fx_record_numbers(ctx, "residual_normal", r->residual_normal, r->n_residuals);
 	fx_record_numbers(ctx, "residual_data", r->residual_data, r->n_residuals);
-	if (r->stop == FX_STOP_ITERATIONS)
-		fx_info(ctx, "frame %lld: not converged after %lld iterations: residual %.2e of the normal equations",
-			(long long)f->id, (long long)r->iterations, f->residual_normal);
+	s->n_frames++;
+	if (r->stop == FX_STOP_ITERATIONS && s->tolerance > 0) {
+		s->n_unconverged++;
+		s->worst = fmax(s->worst, f->residual_normal);
+	}
 }
 
 static int solve(struct state *s, fx_ctx *ctx, fx_frame *f)
@@ -74,7 +80,7 @@ static int solve(struct state *s, fx_ctx *ctx, fx_frame *f)
 	if (status == FX_OK)
 		status = fx_frame_solve(m, f, lambda_abs, f->data_norm2, b, &options, x, &report);
 	if (status == FX_OK) {
-		record(ctx, f, &report);
+		record(s, ctx, f, &report);
 		fx_slot_take(&f->estimate, x);
 		x = NULL;
 	}
@@ -105,6 +111,17 @@ static int process(void *self, fx_ctx *ctx, fx_msg *msg)
 	return fx_emit(ctx, image);
 }
 
+static int flush(void *self, fx_ctx *ctx)
+{
+	const struct state *s = self;
+
+	if (s->n_unconverged > 0)
+		fx_warn(ctx, "%lld of %lld frames stopped at cg.iterations=%lld before cg.tolerance=%g: the residual of the normal "
+			"equations is %.1e at the worst; more iterations fit the data closer, and their noise", (long long)s->n_unconverged,
+			(long long)s->n_frames, (long long)s->iterations, s->tolerance, s->worst);
+	return FX_OK;
+}
+
 const fx_gadget fx_plugin = {
 	.abi = FX_ABI, .name = "cg",
 	.summary = "Solve (F^H F + lambda W^H W) rho = F^H D by conjugate gradients",
@@ -115,5 +132,5 @@ const fx_gadget fx_plugin = {
 		"Reson. Med. 46:638 (2001).",
 	.props = props, .state_size = sizeof(struct state),
 	.takes = FX_FRAME, .gives = FX_IMAGE, .needs = FX_FRAME, .places = FX_HOST,
-	.process = process,
+	.process = process, .flush = flush,
 };

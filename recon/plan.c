@@ -28,7 +28,7 @@ int fx_plan_check(fx_math *m, const fx_frame *f, double bytes)
 	if (bytes <= available)
 		return FX_OK;
 	return fx_math_fail(m, FX_ENOMEM,
-		"a frame on a grid of %lld x %lld x %lld with %lld coils needs about %.0f MB, and %.0f MB are available; compress the "
+		"a frame on a grid of %lld x %lld x %lld and %lld coil(s) needs about %.0f MB of memory, and %.0f MB are available; compress the "
 		"coils (coil_compress.channels), lower fhd.fov_factor, or reconstruct a smaller matrix",
 		(long long)f->grid[0], (long long)f->grid[1], (long long)f->grid[2], (long long)f->n_coils, ceil(bytes / 1e6),
 		available / 1e6);
