@@ -156,7 +156,7 @@ int fxi_phantom_header(const fxi_phantom_job *job, fx_error *err, char **xml)
 	fx_param spiral[] = {
 		{(char *)"interleaves", FX_PARAM_LONG, (double)job->sampling.n_readouts, interleaves},
 		{(char *)"turns", FX_PARAM_DOUBLE, job->sampling.kind == FXI_SPIRAL ? fxi_spiral_turns(&job->sampling) : 0, turns},
-		{(char *)"law", FX_PARAM_STRING, NAN, (char *)"arc"},
+		{(char *)"equal_arcs", FX_PARAM_LONG, 1, (char *)"1"},
 	};
 	fx_header h = {
 		.n_encodings = 1, .encodings = &e, .receiver_channels = job->n_coils, .field_t = FIELD_T,

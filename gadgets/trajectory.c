@@ -422,7 +422,7 @@ const fx_gadget fx_plugin = {
 		"outside=grow all are held to the end of the input. Samples beyond the matrix are never wrapped. discard_pre and "
 		"discard_post are applied; readouts that serve neither an image nor coil maps (navigators, dummies, empty ones) are "
 		"counted and dropped. Files without trajectories get them from file= or a built-in kind; built-in ones need what the header "
-		"tells (limits of the encoding steps, center_sample, for spirals trajectoryDescription's turns and law), and what is missing "
+		"tells (limits of the encoding steps, center_sample, for spirals trajectoryDescription's turns and equal_arcs), and what is missing "
 		"is listed. Delays shift each axis along the readout; delay=auto finds them from spokes read in opposite directions "
 		"(Peters 2003, Block and Uecker 2011), to first order.",
 	.props = props, .state_size = sizeof(struct state),

@@ -58,17 +58,17 @@ static const fx_param *number_of(const fx_encoding *e, const char *name)
 static void read_spiral(fx_rule *r, const fx_encoding *e, char *missing, size_t size)
 {
 	const fx_param *turns = number_of(e, "turns"), *k_max = number_of(e, "k_max");
-	const fx_param *law = fx_param_find(&e->description, "law"), *interleaves = number_of(e, "interleaves");
+	const fx_param *arcs = fx_param_find(&e->description, "equal_arcs"), *interleaves = number_of(e, "interleaves");
 
 	r->turns = turns ? turns->number : 0;
 	r->k_max = k_max ? k_max->number : 0.5;
-	r->equal_arcs = law && strcmp(law->text, "arc") == 0;
+	r->equal_arcs = arcs && arcs->number == 1;
 	if (r->n_spokes == 0 && interleaves)
 		r->n_spokes = (int64_t)interleaves->number;
 	if (!turns)
 		add_text(missing, size, "trajectoryDescription's parameter `turns` (of one interleaf, a number above 0)");
-	if (!law || (!r->equal_arcs && strcmp(law->text, "angle") != 0))
-		add_text(missing, size, "trajectoryDescription's parameter `law` (\"arc\" or \"angle\")");
+	if (!arcs || arcs->type == FX_PARAM_STRING || (arcs->number != 0 && arcs->number != 1))
+		add_text(missing, size, "trajectoryDescription's parameter `equal_arcs` (1: samples at equal arcs, 0: at equal angles)");
 }
 
 static int read_header(fx_rule *r, const fx_encoding *e, fx_error *err)

@@ -104,7 +104,6 @@ static void put_encoding(FILE *f, const fx_encoding *e)
 		put_text(f, "      ", "identifier", e->description_id);
 		put_params(f, "      ", &e->description, FX_PARAM_LONG);
 		put_params(f, "      ", &e->description, FX_PARAM_DOUBLE);
-		put_params(f, "      ", &e->description, FX_PARAM_STRING);
 		fputs("    </trajectoryDescription>\n", f);
 	}
 	if (e->acceleration[0] > 1 || e->acceleration[1] > 1) {

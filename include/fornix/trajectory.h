@@ -41,8 +41,8 @@ typedef struct fx_rule_options {
 /** What makes a trajectory. */
 typedef struct fx_rule fx_rule;
 /**
- * A rule for one encoding. Spiral parameters stand in its trajectoryDescription: `turns` (of one interleaf), `law` ("arc":
- * equal arcs outside and equal radii at the centre; "angle": equal angles), `interleaves` where the limits do not tell their
+ * A rule for one encoding. Spiral parameters stand in its trajectoryDescription: `turns` (of one interleaf), `equal_arcs` (1:
+ * equal arcs outside and equal radii at the centre; 0: equal angles), `interleaves` where the limits do not tell their
  * number, and `k_max` in cycles/voxel (0.5). FX_EDATA with everything that is missing.
  */
 FX_EXPORT int fx_rule_new(const fx_encoding *encoding, const fx_rule_options *options, fx_error *err, fx_rule **out);

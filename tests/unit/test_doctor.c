@@ -168,8 +168,8 @@ static void trajectories(void)
 	CU_ASSERT_EQUAL(verdict(s, SPOKES / 4, "density", "undersampled about"), FXI_DOUBT);
 	s = scan_new();
 	for (int64_t j = 0; j < 128; j++)
-		FX_F32_OF(s->readouts[0].traj)[j] *= 1.2f;
-	CU_ASSERT_EQUAL(verdict(s, SPOKES, "edge", "up to 0.6 cycles/voxel"), FXI_DOUBT);
+		FX_F32_OF(s->readouts[0].traj)[j] *= 1.1f;
+	CU_ASSERT_EQUAL(verdict(s, SPOKES, "edge", "up to 0.55 cycles/voxel"), FXI_DOUBT);
 	s = scan_new();
 	s->readouts[2].head.center_sample = 10;
 	CU_ASSERT_EQUAL(verdict(s, SPOKES, "centre", "10, nearest is 32"), FXI_DOUBT);

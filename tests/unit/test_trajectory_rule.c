@@ -92,14 +92,14 @@ static void spiral_by_its_description(void)
 	CU_ASSERT_EQUAL(fx_rule_new(&e, &(fx_rule_options){.kind = FX_RULE_SPIRAL}, &err, &rule), FX_EDATA);
 	CU_ASSERT_PTR_NULL(rule);
 	CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "`turns`"));
-	CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "`law`"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "`equal_arcs`"));
 	CU_ASSERT_PTR_NULL(strstr(err.text, "kspace_encoding_step_1"));
 	CU_ASSERT_EQUAL_FATAL(fxi_sampling_complete(&s, &err), FX_OK);
-	fx_param params[] = {{"turns", FX_PARAM_DOUBLE, fxi_spiral_turns(&s), "4"}, {"law", FX_PARAM_STRING, NAN, "arc"}};
+	fx_param params[] = {{"turns", FX_PARAM_DOUBLE, fxi_spiral_turns(&s), "4"}, {"equal_arcs", FX_PARAM_LONG, 1, "1"}};
 
 	e.description = (fx_params){2, params};
 	same_as_phantom(s, &e, &(fx_rule_options){.kind = FX_RULE_SPIRAL});
-	params[1].text = "helix";
+	params[1].number = 2;
 	err = (fx_error){0};
 	CU_ASSERT_EQUAL(fx_rule_new(&e, &(fx_rule_options){.kind = FX_RULE_SPIRAL}, &err, &rule), FX_EDATA);
 }
