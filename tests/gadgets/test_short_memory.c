@@ -114,11 +114,19 @@ static void iterative(void)
 		"prior | cg iterations=3 | write_mrd", true);
 }
 
+/* The prior's own solves: a first reconstruction, lambda from a target, both maps. */
+static void anatomical(void)
+{
+	short_of_memory("trajectory | density | mu | fhd | coil_maps | toeplitz | prior reference_from=first save=true probes=2 "
+		"target_sigma=0.3 | cg iterations=3 | write_mrd", true);
+}
+
 static CU_TestInfo tests[] = {
 	{"cartesian", cartesian},
 	{"gridding", gridding},
 	{"direct", direct},
 	{"iterative", iterative},
+	{"anatomical", anatomical},
 	CU_TEST_INFO_NULL,
 };
 
