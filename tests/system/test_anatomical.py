@@ -84,7 +84,7 @@ def better_and_nothing_invented(scans):
         print(f"lambda {strength:3}: NRMSE {prior[strength]:.4f} with the reference, {plain[strength]:.4f} with W = I, "
               f"invented step {steps[strength]:+.4f}")
     assert abs(invented_step(scans.truth)) < 1e-3
-    # Measured: 0.053 at lambda 32 against 0.166 at lambda 2, a third. Other seeds move either by a few per cent.
+    # Measured: 0.053 at lambda 32 against 0.166 at lambda 2, a third; one seed.
     assert min(prior.values()) < 0.45 * min(plain.values()), (prior, plain)
     # At equal lambda: 0.156 against 0.166 at W = I's own best, 0.113 against 0.183 at 4, and so on. Below lambda 2 W = I is a
     # little better (0.191 against 0.204 at 1): it takes from the noise of all frequencies, differences only from the high ones.
@@ -92,7 +92,7 @@ def better_and_nothing_invented(scans):
     for strength in (4, 8, 16, 32, 64):
         assert prior[strength] < 0.7 * plain[strength], (strength, prior, plain)
     # The reference has a step of 0.8 there, the sodium none. Measured: at most 0.006; the noise of the difference of two means
-    # of some 100 voxels each is 0.01 where sigma is 0.08 (lambda 1), so the bound is three of those, a thirtieth of the object.
+    # of some 100 voxels each is estimated at 0.01 where sigma is 0.08 (lambda 1), so the bound is three of those, a thirtieth of the object.
     for strength, step in steps.items():
         assert abs(step) < 0.03, (strength, step)
 
