@@ -8,11 +8,13 @@
 #include <string.h>
 
 #include "apps/common.h"
+#include "apps/phantom_image.h"
 #include "apps/phantom_options.h"
 
 static const char summary[] =
 	"Writes a raw MRD scan of an object whose k-space is known exactly, and the object's voxel averages as NIfTI.\n\n"
-	"KIND is shepp-logan (high-contrast head, amplitudes 0 to 1), ellipse (one, amplitude 1) or shapes (see --shape).\n"
+	"KIND is shepp-logan (high-contrast head, amplitudes 0 to 1), ellipse (one, amplitude 1), shapes (see --shape) or\n"
+	"from-image IMAGE.nii[.gz] (2-D, 3-D, or a series of frames; on its own matrix, or a smaller --matrix).\n"
 	"Samples are scaled so that a full Cartesian scan's orthonormal inverse FFT gives the object's own amplitude.\n"
 	"The printed ceiling is the PSNR of the best band-limited image against the voxel averages.";
 
@@ -85,7 +87,10 @@ static int write_truth(const fxi_phantom_job *job, const fxi_phantom_options *o,
 		return FX_OK;
 	path = truth_path(o);
 	status = fxi_phantom_write_truth(job, path, err, &ceiling);
-	if (status == FX_OK)
+	if (status == FX_OK && job->image)
+		fprintf(strcmp(o->output, "-") == 0 ? stderr : stdout, "%s: the image on the scan's matrix, which a full Cartesian scan "
+			"gives back exactly\n", path);
+	else if (status == FX_OK)
 		fprintf(strcmp(o->output, "-") == 0 ? stderr : stdout,
 			"%s: voxel averages; the best band-limited image reaches PSNR %.2f dB (NRMSE %.4f) against them\n", path,
 			ceiling.psnr_db, ceiling.nrmse);
@@ -101,9 +106,14 @@ int fxi_app_phantom(int argc, char **argv)
 	fx_error err = {0};
 	int status, result = FXI_EXIT_USAGE;
 
-	if (!fxi_apps_options("KIND -o FILE", summary, entries, 1, 1, &argc, &argv))
+	if (!fxi_apps_options("KIND [IMAGE] -o FILE", summary, entries, 1, 2, &argc, &argv))
 		goto done;
 	status = fxi_phantom_read_options(&o, argv[1], &err, &job);
+	if (status == FX_OK && (argc > 2) != (job.object == FXI_OBJECT_IMAGE))
+		status = fx_error_set(&err, FX_EINVAL, argc > 2 ? "%s takes no image" : "%s needs an image: from-image FILE.nii -o SCAN",
+			argv[1]);
+	if (status == FX_OK && job.object == FXI_OBJECT_IMAGE)
+		status = fxi_phantom_image_load(&job, argv[2], o.field_map, o.te, o.matrix != NULL, o.slices > 1, &err);
 	if (status == FX_OK)
 		status = fxi_phantom_prepare(&job, &err);
 	if (status == FX_EINVAL) {
@@ -112,6 +122,10 @@ int fxi_app_phantom(int argc, char **argv)
 	}
 	if (status == FX_OK) {
 		catch_signals();
+		if (job.image)
+			status = fxi_phantom_image_sample(&job, &stop, &err);
+	}
+	if (status == FX_OK) {
 		status = write_scan(&job, &o, &err);
 	}
 	if (status == FX_OK) {

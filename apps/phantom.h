@@ -9,12 +9,17 @@
 
 #include "recon/phantom.h"
 
-enum fxi_object { FXI_OBJECT_SHEPP_LOGAN = 0, FXI_OBJECT_ELLIPSE, FXI_OBJECT_SHAPES };
+enum fxi_object { FXI_OBJECT_SHEPP_LOGAN = 0, FXI_OBJECT_ELLIPSE, FXI_OBJECT_SHAPES, FXI_OBJECT_IMAGE };
+
+/** See phantom_image.h. */
+typedef struct fxi_phantom_image fxi_phantom_image;
 
 typedef struct fxi_phantom_job {
 	int object;                  /**< enum fxi_object */
 	int64_t n_shapes;
 	fxi_ellipsoid *shapes;       /**< of FXI_OBJECT_SHAPES */
+
+	fxi_phantom_image *image;    /**< of FXI_OBJECT_IMAGE */
 
 	fxi_sampling sampling;
 	int64_t n_coils, n_slices, n_repetitions, n_averages;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "apps/phantom_image.h"
 #include "xml/mrd_header.h"
 
 #define PI 3.14159265358979323846
@@ -97,8 +98,10 @@ int fxi_phantom_prepare(fxi_phantom_job *job, fx_error *err)
 	if (job->columns < job->sampling.n_k_dims)
 		return fx_error_set(err, FX_EINVAL, "a trajectory of %d columns cannot hold the scan's %d axes", job->columns,
 			job->sampling.n_k_dims);
-	directions(job);
-	status = make_objects(job, err);
+	if (!job->image) { /* an image says where it lies, and is the object */
+		directions(job);
+		status = make_objects(job, err);
+	}
 	return status == FX_OK ? fxi_coils_new(job->n_coils, job->sampling.n_k_dims, m, err, &job->coils) : status;
 }
 
@@ -107,6 +110,8 @@ void fxi_phantom_clear(fxi_phantom_job *job)
 	for (int64_t s = 0; job->slices && s < job->n_slices; s++)
 		fxi_phantom_free(job->slices[s]);
 	fx_free(job->slices);
+	fxi_phantom_image_free(job->image);
+	job->image = NULL;
 	fxi_coils_free(job->coils);
 	fx_free(job->shapes);
 	job->slices = NULL;

@@ -10,7 +10,7 @@
 #define FOV_MM 240.0
 #define THICKNESS_MM 5.0
 
-static const char *const objects[] = {"shepp-logan", "ellipse", "shapes", NULL};
+static const char *const objects[] = {"shepp-logan", "ellipse", "shapes", "from-image", NULL};
 static const char *const units[] = {"auto", "cycles_per_voxel", "rad_per_voxel", "cycles_per_fov", "per_m", NULL};
 
 fxi_phantom_options fxi_phantom_defaults(void)
@@ -23,7 +23,7 @@ fxi_phantom_options fxi_phantom_defaults(void)
 void fxi_phantom_options_clear(fxi_phantom_options *o)
 {
 	char **texts[] = {&o->output, &o->truth, &o->trajectory, &o->matrix, &o->fov, &o->oblique, &o->position, &o->unit,
-		&o->partial, &o->delay};
+		&o->partial, &o->delay, &o->field_map};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
 		g_clear_pointer(texts[i], g_free);
@@ -45,6 +45,9 @@ GOptionEntry *fxi_phantom_entries(fxi_phantom_options *o)
 			"X,Y,Z"},
 		{"shape", 0, 0, G_OPTION_ARG_STRING_ARRAY, &o->shapes, "One ellipsoid of kind `shapes`: amplitude, centre and half axes "
 			"in halves of the field of view, Euler angles z-x-z in degrees; may be given often", "A,x,y,z,a,b,c[,t,u,v]"},
+		{"field-map", 0, 0, G_OPTION_ARG_FILENAME, &o->field_map, "from-image: off-resonance in Hz, on the image's voxels; every sample "
+			"is then a plain sum, so keep it small", "FILE.nii"},
+		{"te-ms", 0, 0, G_OPTION_ARG_DOUBLE, &o->te, "With --field-map: time from excitation to k = 0 (0)", "MS"},
 		{"coils", 0, 0, G_OPTION_ARG_INT, &o->coils, "Receiver coils; 1 is a coil that sees all alike (1)", "N"},
 		{"readouts", 0, 0, G_OPTION_ARG_INT, &o->readouts,
 			"Readouts of a frame; stack-of-stars: spokes of a partition (as Nyquist asks)", "N"},
@@ -190,7 +193,7 @@ static int check_ranges(const fxi_phantom_options *o, fx_error *err)
 		{"--noise-spread", o->gain_spread, 0, 100}, {"--dwell-us", o->dwell, 1e-3, 1e6},
 		{"--noise-dwell-us", o->noise_dwell, 1e-3, 1e6}, {"--noise-bandwidth", o->noise_bandwidth, 0, 10},
 		{"--slice-spacing-mm", o->spacing, 0, 1e6}, {"--threads", o->threads, 0, 4096},
-		{"--readouts", o->readouts, 0, 65536}, {"--samples", o->samples, 0, 65535},
+		{"--te-ms", o->te, 0, 1e6}, {"--readouts", o->readouts, 0, 65536}, {"--samples", o->samples, 0, 65535},
 	};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(ranges); i++)
@@ -247,6 +250,11 @@ int fxi_phantom_read_options(const fxi_phantom_options *o, const char *kind, fx_
 		status = word("--units", o->unit, units, err, &job->unit);
 	if (status == FX_OK && job->unit == FX_UNIT_AUTO)
 		status = fx_error_set(err, FX_EINVAL, "--units auto is for reading; name one to write");
+	if (status == FX_OK && job->object == FXI_OBJECT_IMAGE && (o->fov || o->oblique || o->position || o->spacing > 0))
+		status = fx_error_set(err, FX_EINVAL, "--fov-mm, --oblique, --position-mm and --slice-spacing-mm: an image says itself where "
+			"it lies");
+	if (status == FX_OK && job->object != FXI_OBJECT_IMAGE && (o->field_map || o->te > 0))
+		status = fx_error_set(err, FX_EINVAL, "--field-map and --te-ms belong to the kind 'from-image'");
 	if (status == FX_OK && !o->output)
 		status = fx_error_set(err, FX_EINVAL, "-o FILE is missing");
 	if (status == FX_OK && o->attach && o->detach)

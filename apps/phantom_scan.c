@@ -12,6 +12,8 @@
 
 #include <fornix/recon.h>
 
+#include "apps/phantom_image.h"
+
 #define BATCH 256
 #define BATCH_BYTES (64 << 20)
 #define NOISE_STREAMS ((uint64_t)1 << 62) /* streams of noise readouts, apart from those of the scan */
@@ -131,6 +133,16 @@ static int make_noise(const fxi_phantom_job *job, int64_t number, fx_error *err,
 	return FX_OK;
 }
 
+/* A readout of an image's frame, which was sampled as a whole. */
+static void take_samples(const fxi_phantom_job *job, const struct place *p, fx_acquisition *a)
+{
+	const fx_array *all = job->image->samples[p->slice + job->n_slices * (p->average + job->n_averages * p->repetition)];
+	int64_t n = job->sampling.n_samples;
+
+	for (int64_t c = 0; c < job->n_coils; c++)
+		memcpy(FX_CF32_OF(a->data) + n * c, FX_CF32_OF(all) + all->dims[0] * c + n * p->readout, (size_t)n * sizeof(fx_cf32));
+}
+
 static int make_readout(const fxi_phantom_job *job, int64_t q, int64_t number, fx_error *err, fx_acquisition *a)
 {
 	const fxi_sampling *s = &job->sampling;
@@ -168,8 +180,11 @@ static int make_readout(const fxi_phantom_job *job, int64_t q, int64_t number, f
 		fill_trajectory(job, FX_F64_OF(k), a->traj);
 	}
 	fxi_sampling_readout(s, index, FX_F64_OF(k), step);
-	status = fxi_phantom_samples(job->slices[p.slice], job->coils, FX_F64_OF(k), s->n_samples, scale, 1, err,
-		FX_CF32_OF(a->data));
+	if (job->image)
+		take_samples(job, &p, a);
+	else
+		status = fxi_phantom_samples(job->slices[p.slice], job->coils, FX_F64_OF(k), s->n_samples, scale, 1, err,
+			FX_CF32_OF(a->data));
 	if (status == FX_OK)
 		fxi_noise_add(&job->noise, (uint64_t)q, 1, s->n_samples, job->n_coils, FX_CF32_OF(a->data));
 done:
