@@ -19,6 +19,8 @@ int fxi_app_list(int argc, char **argv);
 int fxi_app_describe(int argc, char **argv);
 int fxi_app_check(int argc, char **argv);
 int fxi_app_docs(int argc, char **argv);
+int fxi_app_graph(int argc, char **argv);
+int fxi_app_schema(int argc, char **argv);
 int fxi_app_phantom(int argc, char **argv);
 int fxi_app_compare(int argc, char **argv);
 

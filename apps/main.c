@@ -18,6 +18,8 @@ static const struct verb {
 	{"describe", fxi_app_describe, "what a gadget or a pipeline does, its properties, defaults and ranges"},
 	{"phantom", fxi_app_phantom, "a raw test scan with a known answer"},
 	{"compare", fxi_app_compare, "how far an image is from a reference"},
+	{"graph", fxi_app_graph, "a pipeline as a DOT graph"},
+	{"schema", fxi_app_schema, "the XML schema of pipelines, for editors"},
 	{"docs", fxi_app_docs, "the gadgets' reference pages, in Markdown"},
 };
 

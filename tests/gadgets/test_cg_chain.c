@@ -208,6 +208,18 @@ static void says_when_it_did_not_converge(void)
 	harness_free(&h);
 }
 
+/* Frames of a series that does not change: the second starts where the first ended and has nothing left to do. */
+static void a_series_starts_where_it_was(void)
+{
+	harness h;
+
+	run(&h, HEAD " | cg iterations=200 tolerance=1e-4 start=previous", 3, NULL);
+	CU_ASSERT(harness_number(&h, 7, "iterations", 0) > 2);
+	CU_ASSERT(harness_number(&h, 7, "iterations", 1) <= 1);
+	CU_ASSERT(harness_number(&h, 7, "iterations", 2) <= 1);
+	harness_free(&h);
+}
+
 /* The estimate on a larger grid is cropped about the centre voxel to the matrix that was asked for. */
 static void fov_factor_is_cropped(void)
 {
@@ -251,6 +263,7 @@ static CU_TestInfo tests[] = {
 	{"the start does not matter", the_start_does_not_matter},
 	{"Q is the same by every way", q_is_the_same_by_every_way},
 	{"says when it did not converge", says_when_it_did_not_converge},
+	{"a series starts where it was", a_series_starts_where_it_was},
 	{"fov_factor is cropped", fov_factor_is_cropped},
 	{"what is missing is named", what_is_missing_is_named},
 	CU_TEST_INFO_NULL,

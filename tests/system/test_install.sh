@@ -36,6 +36,21 @@ read -ra cflags < <(pkg-config --cflags fornix)
 read -ra libs < <(pkg-config --libs fornix)
 "${CC:-cc}" -std=c11 -O2 -shared -fPIC -fvisibility=hidden "${cflags[@]}" \
 	"$FORNIX_SOURCE/docs/example-gadget/apodise.c" -o "$scratch/my-gadgets/apodise.so" "${libs[@]}" -lm
+# The same through CMake's package.
+mkdir "$scratch/with-cmake"
+cat >"$scratch/with-cmake/CMakeLists.txt" <<CMAKE
+cmake_minimum_required(VERSION 3.22)
+project(outside C)
+find_package(fornix REQUIRED)
+add_library(apodise MODULE $FORNIX_SOURCE/docs/example-gadget/apodise.c)
+set_target_properties(apodise PROPERTIES PREFIX "" C_STANDARD 11 C_VISIBILITY_PRESET hidden)
+target_link_libraries(apodise PRIVATE fornix::fornix m)
+CMAKE
+cmake -S "$scratch/with-cmake" -B "$scratch/with-cmake/build" -DCMAKE_PREFIX_PATH="$prefix" >"$scratch/cmake.log" ||
+	die "find_package(fornix) failed: $(cat "$scratch/cmake.log")"
+cmake --build "$scratch/with-cmake/build" >"$scratch/cmake.log" || die "the gadget does not build: $(cat "$scratch/cmake.log")"
+cmp -s <(FORNIX_GADGET_PATH=$scratch/with-cmake/build "$fornix" describe apodise) \
+	<(FORNIX_GADGET_PATH=$scratch/my-gadgets "$fornix" describe apodise) || die "the gadget built by CMake is another one"
 if "$fornix" describe apodise >/dev/null 2>&1; then die "apodise is known without FORNIX_GADGET_PATH"; fi
 export FORNIX_GADGET_PATH=$scratch/my-gadgets
 "$fornix" describe apodise >"$scratch/described"
