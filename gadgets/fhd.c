@@ -22,14 +22,16 @@ struct sums {
 	fx_accumulator *plain, *weighted;
 };
 
-static const char *const methods[] = {[FX_FOURIER_DIRECT] = "direct", [FX_FOURIER_NUFFT] = "nufft", NULL};
+static const char *const methods[] = {[FX_FOURIER_DIRECT] = "direct", [FX_FOURIER_NUFFT] = "nufft",
+	[FX_FOURIER_SEPARABLE] = "separable", NULL};
 static const char *const precisions[] = {"single", "double", NULL};
 static const char *const accumulates[] = {[BOTH] = "both", [UNWEIGHTED] = "unweighted", [WEIGHTED] = "weighted", NULL};
 static const char *const partials[] = {[FX_PARTIAL_EMIT] = "emit", [FX_PARTIAL_REFUSE] = "refuse", NULL};
 
 static const fx_prop props[] = {
 	FX_PROP_WORD(struct state, method, "nufft", methods,
-		"direct: the exact sum, samples times voxels operations; nufft: gridding to the given tolerance and an FFT"),
+		"direct: the exact sum, samples times voxels operations; separable: the same sum as matrix products, many times "
+		"faster; nufft: gridding to the given tolerance and an FFT"),
 	FX_PROP_WORD(struct state, precision, "single", precisions, "Arithmetic of the sums"),
 	FX_PROP(struct state, tolerance, "1e-4", 1e-9, 1e-1, "Relative l2 error of nufft; below 1e-5 needs precision=double"),
 	FX_PROP_WORD(struct state, accumulate, "both", accumulates,

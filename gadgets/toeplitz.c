@@ -23,8 +23,13 @@ struct sum {
 	fx_accumulator *sum;
 };
 
-enum { AUTO, DIRECT, NUFFT };
-static const char *const methods[] = {[AUTO] = "auto", [DIRECT] = "direct", [NUFFT] = "nufft", NULL};
+enum { AUTO, DIRECT, NUFFT, SEPARABLE };
+static const char *const methods[] = {
+	[AUTO] = "auto", [DIRECT] = "direct", [NUFFT] = "nufft", [SEPARABLE] = "separable", NULL,
+};
+static const int fourier_methods[] = {
+	[DIRECT] = FX_FOURIER_DIRECT, [NUFFT] = FX_FOURIER_NUFFT, [SEPARABLE] = FX_FOURIER_SEPARABLE,
+};
 
 static const fx_prop props[] = {
 	FX_PROP_WORD(struct state, method, "auto", methods, "How Q is summed; auto: as F^H D was"),
@@ -35,7 +40,7 @@ static const fx_prop props[] = {
 
 static int method_of(const struct state *s, int of_frame)
 {
-	return s->method == AUTO ? of_frame : s->method == DIRECT ? FX_FOURIER_DIRECT : FX_FOURIER_NUFFT;
+	return s->method == AUTO ? of_frame : fourier_methods[s->method];
 }
 
 static bool same_trajectory(const fx_array *a, const fx_array *b)

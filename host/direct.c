@@ -11,8 +11,8 @@
  */
 #include "host.h"
 #include "kernels/direct.h"
+#include "sums.h"
 
-#include <math.h>
 #include <string.h>
 
 /** Inputs of a chunk. Rounding of a chunk's sum is about sqrt(256) * 6e-8 / 2 of its terms' root mean square. */
@@ -27,12 +27,6 @@ struct shape {
 	int64_t n_blocks;  /* of a line (adjoint) */
 	int64_t n_pieces;  /* CHUNKs of a line (forward) */
 };
-
-/* From any thread of the pool, so without a word in the error slot. */
-static bool given_up(const fx_math *m)
-{
-	return m->stopped && m->stopped(m->stopped_arg);
-}
 
 static int coil_batch(int64_t left)
 {
@@ -86,7 +80,7 @@ static struct shape shape_of(const fx_array *image, int64_t n_coils, int lanes)
 	return s;
 }
 
-static int need_shapes(fx_math *m, const fx_array *k, const fx_array *samples, const fx_array *image)
+int fxi_sums_need(fx_math *m, const fx_array *k, const fx_array *samples, const fx_array *image)
 {
 	int64_t voxels = image->dims[0] * image->dims[1] * image->dims[2];
 
@@ -107,7 +101,7 @@ static int need_shapes(fx_math *m, const fx_array *k, const fx_array *samples, c
 
 int fxi_host_direct_adjoint(fx_math *m, const fx_array *k, const fx_array *samples, double scale, fx_array *image)
 {
-	int status = need_shapes(m, k, samples, image);
+	int status = fxi_sums_need(m, k, samples, image);
 	struct shape s;
 
 	if (status != FX_OK || samples->n == 0 || image->n == 0)
@@ -120,7 +114,7 @@ int fxi_host_direct_adjoint(fx_math *m, const fx_array *k, const fx_array *sampl
 
 int fxi_host_direct_forward(fx_math *m, const fx_array *k, const fx_array *image, double scale, fx_array *samples)
 {
-	int status = need_shapes(m, k, samples, image);
+	int status = fxi_sums_need(m, k, samples, image);
 	struct shape s;
 
 	if (status != FX_OK || samples->n == 0)

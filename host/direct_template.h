@@ -15,20 +15,6 @@ struct FN(inputs) {
 	const fx_math *math;     /* tasks that are left when the work is given up do nothing */
 };
 
-/* k as a fraction of a cycle, rounded to the fixed point: the only rounding that a phase ever sees. */
-static PHASE FN(fraction)(double k)
-{
-	double f = k - floor(k); /* [0, 1], 1 by rounding only */
-
-	/* The halves are converted apart, since 2^64 f may not fit where 2^32 f would. */
-	double high = floor(f * 0x1p32);
-	uint64_t whole = ((uint64_t)high << 32) + (uint64_t)((f * 0x1p32 - high) * 0x1p32);
-
-	if (sizeof(PHASE) == 8)
-		return (PHASE)whole;
-	return (PHASE)((whole + 0x80000000u) >> 32);
-}
-
 static int FN(phases_new)(fx_math *m, const struct shape *s, const fx_array *k, PHASE **out)
 {
 	int64_t n = k->dims[1], padded = (n + WIDEST - 1) / WIDEST * WIDEST;
@@ -39,7 +25,7 @@ static int FN(phases_new)(fx_math *m, const struct shape *s, const fx_array *k, 
 		return fx_math_fail(m, FX_ENOMEM, "no memory for the phases of %lld samples", (long long)n);
 	for (int a = 0; a < 3; a++)
 		for (int64_t i = 0; i < n; i++)
-			p[a * padded + i] = s->n[a] > 1 ? FN(fraction)(FX_F64_OF(k)[3 * i + s->axis[a]]) : 0;
+			p[a * padded + i] = s->n[a] > 1 ? FN(fxi_phase)(FX_F64_OF(k)[3 * i + s->axis[a]]) : 0;
 	return FX_OK;
 }
 
@@ -57,7 +43,7 @@ static void FN(adjoint_task)(void *arg, int64_t i)
 	REAL part[2 * FXI_DIRECT_COILS][WIDEST];
 	double total[2 * FXI_DIRECT_COILS][WIDEST];
 
-	if (given_up(in->math))
+	if (fxi_given_up(in->math))
 		return;
 	for (int64_t c = 0; c < s->n_coils;) {
 		int batch = coil_batch(s->n_coils - c);
@@ -131,7 +117,7 @@ static void FN(forward_task)(void *arg, int64_t i)
 	REAL part[2 * FXI_DIRECT_COILS][WIDEST];
 	double total[2 * FXI_DIRECT_COILS][WIDEST];
 
-	if (given_up(in->math))
+	if (fxi_given_up(in->math))
 		return;
 	for (int64_t c = 0; c < s->n_coils;) {
 		int batch = coil_batch(s->n_coils - c);

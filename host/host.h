@@ -20,6 +20,10 @@ int fxi_host_image_to_fine(fx_math *m, const fx_fine_grid *g, const fx_array *im
 int fxi_host_direct_adjoint(fx_math *m, const fx_array *k, const fx_array *samples, double scale, fx_array *image);
 int fxi_host_direct_forward(fx_math *m, const fx_array *k, const fx_array *image, double scale, fx_array *samples);
 
+/* separable.c */
+int fxi_host_separable_adjoint(fx_math *m, const fx_array *k, const fx_array *samples, double scale, fx_array *image);
+int fxi_host_separable_forward(fx_math *m, const fx_array *k, const fx_array *image, double scale, fx_array *samples);
+
 /* toeplitz.c */
 int fxi_host_toeplitz_apply(fx_math *m, const fx_array *spectrum, const fx_array *x, fx_array *y);
 int fxi_host_toeplitz_spectrum(fx_math *m, fx_array *q, fx_array *spectrum);

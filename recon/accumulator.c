@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * accumulator.c - the adjoint while samples arrive. Pieces fill a chunk of a fixed number of samples; a full chunk is added to the
- * fine grid (NUFFT) or to the image (direct). What is left for the end is the rest of a chunk and, once, the FFT.
+ * fine grid (NUFFT) or to the image (the exact sums). What is left for the end is the rest of a chunk and, once, the FFT.
  */
 #include "fourier.h"
 
@@ -31,7 +31,7 @@ void fx_accumulator_free(fx_accumulator *a)
 int fx_accumulator_new(fx_fourier *f, int64_t n_coils, fx_accumulator **out)
 {
 	fx_accumulator *a;
-	const int64_t *n = f->spec.method == FX_FOURIER_DIRECT ? f->spec.dims : f->grid.fine;
+	const int64_t *n = f->spec.method == FX_FOURIER_NUFFT ? f->grid.fine : f->spec.dims;
 	int status;
 
 	*out = NULL;
@@ -45,7 +45,7 @@ int fx_accumulator_new(fx_fourier *f, int64_t n_coils, fx_accumulator **out)
 		return fx_math_fail(f->m, FX_ENOMEM, "no memory for an accumulator");
 	a->f = f;
 	a->n_coils = n_coils;
-	status = f->m->ops->array_new(f->m, f->spec.method == FX_FOURIER_DIRECT ? f->spec.type : fxi_sample_type(f), 4,
+	status = f->m->ops->array_new(f->m, f->spec.method == FX_FOURIER_NUFFT ? fxi_sample_type(f) : f->spec.type, 4,
 		(int64_t[]){n[0], n[1], n[2], n_coils}, &a->sum);
 	if (status == FX_OK && (fx_array_new2(FX_F64, 3, FXI_CHUNK, &a->k) != FX_OK ||
 		fx_array_new2(fxi_sample_type(f), FXI_CHUNK, n_coils, &a->samples) != FX_OK))
@@ -89,6 +89,8 @@ static int add_chunk(fx_accumulator *a, const fx_array *k, const fx_array *sampl
 
 	if (f->spec.method == FX_FOURIER_DIRECT)
 		return m->ops->direct_adjoint(m, k, samples, f->spec.scale, a->sum);
+	if (f->spec.method == FX_FOURIER_SEPARABLE)
+		return m->ops->separable_adjoint(m, k, samples, f->spec.scale, a->sum);
 	status = m->ops->points_new(m, &f->grid, k, &points);
 	if (status == FX_OK)
 		status = m->ops->spread(m, &f->grid, points, samples, a->sum);
@@ -222,7 +224,7 @@ int fx_accumulator_finish(fx_accumulator *a, fx_array **image)
 	int status = flush(a);
 
 	*image = NULL;
-	if (status == FX_OK && f->spec.method == FX_FOURIER_DIRECT) {
+	if (status == FX_OK && f->spec.method != FX_FOURIER_NUFFT) {
 		result = fx_array_ref(a->sum);
 	} else if (status == FX_OK) {
 		status = f->m->ops->array_new(f->m, f->spec.type, 4, (int64_t[]){n[0], n[1], n[2], a->n_coils}, &result);

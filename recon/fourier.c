@@ -9,6 +9,8 @@
 
 /* Coils that are transformed together: they share sorting and kernel values; more would only take memory. */
 #define COIL_BATCH 8
+/* The most that a thread works in for a separable sum in single (backend.h). */
+#define SEPARABLE_BYTES 5e6
 
 static int need_spec(fx_math *m, const fx_fourier_spec *s)
 {
@@ -22,7 +24,7 @@ static int need_spec(fx_math *m, const fx_fourier_spec *s)
 		return fx_math_fail(m, FX_ENOMEM, "an image of %lld voxels is beyond any memory", (long long)n);
 	if (s->type != FX_CF32 && s->type != FX_CF64)
 		return fx_math_fail(m, FX_EINVAL, "a Fourier operator works in cf32 or cf64, not %s", fx_type_name(s->type));
-	if (s->method != FX_FOURIER_DIRECT && s->method != FX_FOURIER_NUFFT)
+	if (s->method != FX_FOURIER_DIRECT && s->method != FX_FOURIER_NUFFT && s->method != FX_FOURIER_SEPARABLE)
 		return fx_math_fail(m, FX_EINVAL, "there is no Fourier method %d", s->method);
 	if (!isfinite(s->scale))
 		return fx_math_fail(m, FX_EINVAL, "the Fourier operator's scale is no number");
@@ -75,6 +77,9 @@ static double bytes_of(const fx_fourier *f, int64_t n_coils)
 	double image = (double)f->n_voxels * (double)n_coils * (double)fx_type_size(f->spec.type);
 	double sample = (double)fx_type_size(fxi_sample_type(f)), chunk = FXI_CHUNK * (3 * sizeof(double) + (double)n_coils * sample);
 
+	if (f->spec.method == FX_FOURIER_SEPARABLE)
+		/* The image, a chunk, and what each thread makes products in. */
+		return image + chunk + SEPARABLE_BYTES * (double)f->m->n_threads * (f->spec.type == FX_CF32 ? 1 : 2);
 	if (f->spec.method == FX_FOURIER_DIRECT)
 		/* The image, and a chunk's fixed-point phases and its samples once more. */
 		return image + chunk + FXI_CHUNK * ((double)n_coils * sample + 24);
@@ -232,6 +237,17 @@ static int forward_nufft(fx_fourier *f, const fx_array *k, const fx_array *image
 	return status;
 }
 
+static int forward_into(fx_fourier *f, const fx_array *k, const fx_array *image, int64_t n_coils, fx_array *samples)
+{
+	fx_math *m = f->m;
+
+	if (f->spec.method == FX_FOURIER_DIRECT)
+		return m->ops->direct_forward(m, k, image, f->spec.scale, samples);
+	if (f->spec.method == FX_FOURIER_SEPARABLE)
+		return m->ops->separable_forward(m, k, image, f->spec.scale, samples);
+	return forward_nufft(f, k, image, n_coils, samples);
+}
+
 int fx_fourier_forward(fx_fourier *f, const fx_array *k, const fx_array *image, fx_array **samples)
 {
 	int64_t n_coils = coils_of(image, 3);
@@ -253,9 +269,7 @@ int fx_fourier_forward(fx_fourier *f, const fx_array *k, const fx_array *image, 
 	if (status != FX_OK)
 		return fx_math_fail(f->m, status, "no memory for %lld samples of %lld coils", (long long)k->dims[1], (long long)n_coils);
 	if (k->dims[1] > 0 && n_coils > 0)
-		status = f->spec.method == FX_FOURIER_DIRECT
-			? f->m->ops->direct_forward(f->m, k, image, f->spec.scale, *samples)
-			: forward_nufft(f, k, image, n_coils, *samples);
+		status = forward_into(f, k, image, n_coils, *samples);
 	if (status != FX_OK) {
 		fx_array_unref(*samples);
 		*samples = NULL;

@@ -6,34 +6,9 @@
  * FXI_DIRECT_BYTES the block of outputs is done in several passes. The loops over vectors and coils have constant bounds after
  * inlining and unroll wholly, which keeps the sums in registers.
  */
-#define LANES (VECTOR_BYTES / (int)sizeof(REAL))
+#include "sincos_template.h"
+
 #define PASSES (FXI_DIRECT_BYTES / VECTOR_BYTES)
-#define VREAL FN(vreal)
-#define VPHASE FN(vphase)
-#define VSIGNED FN(vsigned)
-
-typedef REAL VREAL __attribute__((vector_size(VECTOR_BYTES)));
-typedef PHASE VPHASE __attribute__((vector_size(VECTOR_BYTES)));
-typedef SIGNED VSIGNED __attribute__((vector_size(VECTOR_BYTES)));
-
-/* e^{i phase}. The nearest half cycle is taken off, which flips both signs where it is odd: no quadrants to sort out. */
-static inline __attribute__((always_inline)) void FN(sincos)(const VPHASE *at, VREAL *s, VREAL *c)
-{
-	static const REAL cs[] = {SIN_COEFFICIENTS}, cc[] = {COS_COEFFICIENTS};
-	const int bits = 8 * (int)sizeof(PHASE);
-	VPHASE phase = *at, flip = (phase + ((PHASE)1 << (bits - 2))) & ((PHASE)1 << (bits - 1));
-	VREAL u = __builtin_convertvector((VSIGNED)(phase + flip), VREAL) * ((REAL)1 / (REAL)((PHASE)1 << (bits - 2)));
-	VREAL z = u * u, p = cs[SIN_TERMS - 1] + 0 * z, q = cc[COS_TERMS - 1] + 0 * z;
-
-#pragma GCC unroll 16
-	for (int i = SIN_TERMS - 2; i >= 0; i--)
-		p = p * z + cs[i];
-#pragma GCC unroll 16
-	for (int i = COS_TERMS - 2; i >= 0; i--)
-		q = q * z + cc[i];
-	*s = (VREAL)((VPHASE)(u * p) ^ flip);
-	*c = (VREAL)((VPHASE)q ^ flip);
-}
 
 static inline __attribute__((always_inline)) void FN(voxels)(const int n_coils, const int n_vectors, int64_t n,
 	const PHASE *base, const PHASE *step, const REAL *const *values, REAL *const *sum, const int at)

@@ -20,7 +20,8 @@ extern "C" {
 
 /* ---- the Fourier operator F ---------------------------------------------------------------- */
 
-enum fx_fourier_method { FX_FOURIER_DIRECT = 0, FX_FOURIER_NUFFT };
+/** Direct and separable sums are exact; separable ones are matrix products, many times faster on all but lines. */
+enum fx_fourier_method { FX_FOURIER_DIRECT = 0, FX_FOURIER_NUFFT, FX_FOURIER_SEPARABLE };
 
 typedef struct fx_fourier_spec {
 	int method;        /**< enum fx_fourier_method */

@@ -9,8 +9,30 @@ static const struct {
 } cases[] = {
 	{{16, 16, 16}, 500, 1}, {{15, 9, 4}, 300, 3}, {{32, 1, 1}, 70, 1}, {{31, 33, 1}, 777, 2}, {{8, 8, 8}, 1, 1}, {{1, 5, 40}, 90, 7},
 	{{1, 1, 1}, 3, 1}, {{7, 6, 5}, 0, 2}, {{300, 2, 1}, 65, 5},
+	/* separable: several blocks along every axis, and coils that fill two passes */
+	{{10, 40, 41}, 300, 6}, {{150, 140, 1}, 60, 1},
 };
 #define N_CASES (sizeof cases / sizeof cases[0])
+
+/* The direct sums, and the separable ones. */
+static int adjoint_of(fx_math *m, bool separable, const fx_array *k, const fx_array *samples, double scale, fx_array *image)
+{
+	return (separable ? m->ops->separable_adjoint : m->ops->direct_adjoint)(m, k, samples, scale, image);
+}
+
+static int forward_of(fx_math *m, bool separable, const fx_array *k, const fx_array *image, double scale, fx_array *samples)
+{
+	return (separable ? m->ops->separable_forward : m->ops->direct_forward)(m, k, image, scale, samples);
+}
+
+static void copy_into(fx_array *to, const fx_array *cf64)
+{
+	for (int64_t i = 0; i < to->n; i++)
+		if (to->type == FX_CF32)
+			FX_CF32_OF(to)[i] = (fx_cf32)FX_CF64_OF(cf64)[i];
+		else
+			FX_CF64_OF(to)[i] = FX_CF64_OF(cf64)[i];
+}
 
 static void both_ways_match_the_plain_sums(void)
 {
@@ -20,6 +42,7 @@ static void both_ways_match_the_plain_sums(void)
 			int64_t shape[4] = {cases[i].dims[0], cases[i].dims[1], cases[i].dims[2], cases[i].n_coils};
 			fx_array *k = trajectory(cases[i].n_samples, i + 5);
 			fx_array *samples = random_array(type, 2, (int64_t[]){cases[i].n_samples, cases[i].n_coils}, i);
+			fx_array *transformed = random_array(type, 2, (int64_t[]){cases[i].n_samples, cases[i].n_coils}, 1);
 			fx_array *image = random_array(type, 4, shape, i + 100), *before = NULL;
 			fx_array *adjoint = plain_adjoint(k, samples, shape, 0.3), *forward = plain_forward(k, image, 0.3);
 			/* Single: phases to 2^-33 cycles a voxel and sums of 256 terms; double: 53 bits of both. */
@@ -28,15 +51,15 @@ static void both_ways_match_the_plain_sums(void)
 			CU_ASSERT_EQUAL_FATAL(fx_array_convert(image, FX_CF64, &before), FX_OK);
 			for (int64_t v = 0; v < before->n; v++)
 				FX_CF64_OF(adjoint)[v] += FX_CF64_OF(before)[v];
-			CU_ASSERT_EQUAL(m->ops->direct_adjoint(m, k, samples, 0.3, image), FX_OK);
-			CU_ASSERT(distance(image, adjoint) <= limit);
-			for (int64_t v = 0; v < image->n; v++)
-				if (type == FX_CF32)
-					FX_CF32_OF(image)[v] = (fx_cf32)FX_CF64_OF(before)[v];
-				else
-					FX_CF64_OF(image)[v] = FX_CF64_OF(before)[v];
-			CU_ASSERT_EQUAL(m->ops->direct_forward(m, k, image, 0.3, samples), FX_OK);
-			CU_ASSERT(distance(samples, forward) <= limit);
+			for (int separable = 0; separable < 2; separable++) {
+				copy_into(image, before);
+				CU_ASSERT_EQUAL(adjoint_of(m, separable, k, samples, 0.3, image), FX_OK);
+				CU_ASSERT(distance(image, adjoint) <= limit);
+				copy_into(image, before);
+				CU_ASSERT_EQUAL(forward_of(m, separable, k, image, 0.3, transformed), FX_OK);
+				CU_ASSERT(distance(transformed, forward) <= limit);
+			}
+			fx_array_unref(transformed);
 			fx_array_unref(k);
 			fx_array_unref(samples);
 			fx_array_unref(image);
@@ -57,11 +80,14 @@ static void phases_wrap_exactly(void)
 	CU_ASSERT_EQUAL_FATAL(fx_array_new2(FX_CF32, 1, 1, &one), FX_OK);
 	FX_CF32_OF(one)[0] = 1;
 	CU_ASSERT_EQUAL_FATAL(fx_array_new4(FX_CF32, 4096, 1, 1, 1, &image), FX_OK);
-	CU_ASSERT_EQUAL(m->ops->direct_adjoint(m, k, one, 1, image), FX_OK);
 	expected = plain_adjoint(k, one, image->dims, 1);
-	for (int64_t i = 0; i < image->n; i++)
-		/* 2048 voxels times half of 2^-32 cycles is 1.5e-6 rad; a few roundings of 6e-8. */
-		CU_ASSERT(cabs(element_of(image, i) - element_of(expected, i)) <= 2e-6);
+	for (int separable = 0; separable < 2; separable++) {
+		memset(image->data, 0, (size_t)image->bytes);
+		CU_ASSERT_EQUAL(adjoint_of(m, separable, k, one, 1, image), FX_OK);
+		for (int64_t i = 0; i < image->n; i++)
+			/* 2048 voxels times half of 2^-32 cycles is 1.5e-6 rad; a few roundings of 6e-8. */
+			CU_ASSERT(cabs(element_of(image, i) - element_of(expected, i)) <= 2e-6);
+	}
 	fx_array_unref(k);
 	fx_array_unref(one);
 	fx_array_unref(image);
@@ -71,22 +97,32 @@ static void phases_wrap_exactly(void)
 
 static void threads_do_not_change_bits(void)
 {
-	fx_array *k = trajectory(1000, 3), *samples = random_array(FX_CF32, 2, (int64_t[]){1000, 3}, 4), *first = NULL;
+	fx_array *k = trajectory(1000, 3), *samples = random_array(FX_CF32, 2, (int64_t[]){1000, 3}, 4);
 
-	for (int t = 1; t <= 3; t++) {
-		fx_math *m = math_of(t);
-		fx_array *image = random_array(FX_CF32, 4, (int64_t[]){70, 6, 5, 3}, 8);
+	for (int separable = 0; separable < 2; separable++) {
+		fx_array *first = NULL, *first_samples = NULL;
 
-		CU_ASSERT_EQUAL(m->ops->direct_adjoint(m, k, samples, 1, image), FX_OK);
-		if (first) {
-			CU_ASSERT(memcmp(image->data, first->data, (size_t)image->bytes) == 0);
-			fx_array_unref(image);
-		} else {
-			first = image;
+		for (int t = 1; t <= 3; t++) {
+			fx_math *m = math_of(t);
+			fx_array *image = random_array(FX_CF32, 4, (int64_t[]){45, 41, 11, 3}, 8);
+			fx_array *back = random_array(FX_CF32, 2, (int64_t[]){1000, 3}, 4);
+
+			CU_ASSERT_EQUAL(forward_of(m, separable, k, image, 1, back), FX_OK);
+			CU_ASSERT_EQUAL(adjoint_of(m, separable, k, samples, 1, image), FX_OK);
+			if (first) {
+				CU_ASSERT(memcmp(image->data, first->data, (size_t)image->bytes) == 0);
+				CU_ASSERT(memcmp(back->data, first_samples->data, (size_t)back->bytes) == 0);
+				fx_array_unref(image);
+				fx_array_unref(back);
+			} else {
+				first = image;
+				first_samples = back;
+			}
+			fx_math_free(m);
 		}
-		fx_math_free(m);
+		fx_array_unref(first);
+		fx_array_unref(first_samples);
 	}
-	fx_array_unref(first);
 	fx_array_unref(k);
 	fx_array_unref(samples);
 }
@@ -97,8 +133,11 @@ static void shapes_must_agree(void)
 	fx_array *k = trajectory(10, 3), *samples = random_array(FX_CF32, 2, (int64_t[]){11, 1}, 4);
 	fx_array *image = random_array(FX_CF32, 4, (int64_t[]){4, 4, 4, 1}, 8);
 
-	CU_ASSERT_EQUAL(m->ops->direct_adjoint(m, k, samples, 1, image), FX_EINVAL);
-	CU_ASSERT(strstr(m->err->text, "11") != NULL);
+	for (int separable = 0; separable < 2; separable++) {
+		*m->err = (fx_error){0};
+		CU_ASSERT_EQUAL(adjoint_of(m, separable, k, samples, 1, image), FX_EINVAL);
+		CU_ASSERT(strstr(m->err->text, "11") != NULL);
+	}
 	fx_array_unref(k);
 	fx_array_unref(samples);
 	fx_array_unref(image);

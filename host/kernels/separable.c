@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* separable.c - inner loops around the matrix product; the code is in separable_template.h, once for each precision. */
+#include "separable.h"
+#include "sincos.h"
+
+#define REAL float
+#define PHASE uint32_t
+#define SIGNED int32_t
+#define FN(name) FXI_NAME(FXI_JOIN(name, f32))
+#define SIN_COEFFICIENTS SINCOS_F32_SIN
+#define COS_COEFFICIENTS SINCOS_F32_COS
+#include "separable_template.h"
+#undef REAL
+#undef PHASE
+#undef SIGNED
+#undef FN
+#undef SIN_COEFFICIENTS
+#undef COS_COEFFICIENTS
+
+#define REAL double
+#define PHASE uint64_t
+#define SIGNED int64_t
+#define FN(name) FXI_NAME(FXI_JOIN(name, f64))
+#define SIN_COEFFICIENTS SINCOS_F64_SIN
+#define COS_COEFFICIENTS SINCOS_F64_COS
+#include "separable_template.h"
