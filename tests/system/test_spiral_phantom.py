@@ -26,6 +26,11 @@ def run(pipeline, out, *settings):
     return np.squeeze(np.asarray(nibabel.load(os.path.join(out, "image.nii.gz")).dataobj)), record
 
 
+def told(record):
+    """The data residual that cg itself reports: of F^H D, Q and ||D||^2, without touching a sample again."""
+    return next(g["record"]["residual_data"][-1] for g in record["gadgets"] if g["name"] == "cg")
+
+
 def main():
     if not os.path.exists(SCAN):
         print(f"skip: no {SCAN}")
@@ -33,7 +38,7 @@ def main():
     k, samples, _ = bart_tools.read_mrd(SCAN)
     with tempfile.TemporaryDirectory() as scratch:
         out = os.path.join(scratch, "iterative")
-        image, _ = run("iterative", out, "coil_maps.save=true")
+        image, record = run("iterative", out, "coil_maps.save=true")
         maps = np.squeeze(np.asarray(nibabel.load(os.path.join(out, "coil_maps.nii.gz")).dataobj))
         assert image.shape == MATRIX and maps.shape == MATRIX + (8,), (image.shape, maps.shape)
 
@@ -45,6 +50,13 @@ def main():
         assert residual <= 0.20, residual
         # F carries 1/sqrt(voxels), so the fitted factor must be that, up to what lambda and early stopping shrink.
         assert abs(abs(factor) * 256 - 1) < 0.05, factor
+
+        # cg's own figure has no scale fit, which changes little where the factor is 1; single-precision sums, Q to 1e-5.
+        assert abs(told(record) / residual - 1) < 0.01, (told(record), residual)
+        # Bottles reach beyond the field of view: a larger grid lets the fit explain them.
+        _, larger = run("iterative", os.path.join(scratch, "larger"), "fhd.fov_factor=1.5")
+        print(f"cg says {told(record):.4f}, on a grid 1.5 times larger {told(larger):.4f}")
+        assert told(larger) < 0.8 * told(record), told(larger)
 
         if not bart_tools.have_bart():
             print("skip: no bart, so the images were not compared with its own")
