@@ -19,8 +19,9 @@ static void box_is_a_product_of_sincs(void)
 	fx_array_unref(phi);
 	CU_ASSERT_EQUAL_FATAL(fx_voxel_function(m, FX_VOXEL_DELTA, k, dims, &phi), FX_OK);
 	CU_ASSERT(FX_CF32_OF(phi)[1] == 1);
-	CU_ASSERT_EQUAL(fx_voxel_function(m, 7, k, dims, &phi), FX_EINVAL);
 	fx_array_unref(phi);
+	CU_ASSERT_EQUAL(fx_voxel_function(m, 7, k, dims, &phi), FX_EINVAL);
+	CU_ASSERT_PTR_NULL(phi);
 	fx_array_unref(k);
 	fx_math_free(m);
 }
