@@ -2,26 +2,27 @@
 /*
  * separable.c - the exact sums as matrix products. On a regular grid e^{i2pi k.x} = Ex Ey Ez, a factor an axis, so
  * image[x, (y,z)] = sum_m (s_m Ex[m, x]) (Ey[m, y] Ez[m, z]): no sine and cosine for each pair of voxel and sample, and what is
- * left is 8 flop a pair in the form that OpenBLAS is best at.
+ * left is 8 flop a pair in the form that processors are best at.
  *
- * Both factors are made for a block of voxels and a chunk of samples at a time, and used up at once: nothing is stored for all
- * samples. Products of a chunk are single (for cf32), sums of chunks double, as in direct.c. A task owns a block whose size
- * depends on the shapes alone, and calls a BLAS of one thread: the same bits whatever the number of threads.
+ * Both factors are made for a block of voxels and a chunk of samples at a time, as the product reads them, and used up at
+ * once: nothing is stored for all samples. The product is our own, since a BLAS would first copy both factors, and Debian
+ * 12's OpenBLAS takes processors newer than itself for one of 2004, ten times slower. Products of a chunk are single (for
+ * cf32), sums of chunks double, as in direct.c. A task owns a block whose size depends on the shapes alone: the same
+ * bits whatever the number of threads.
  */
 #include "host.h"
 #include "kernels/separable.h"
 #include "scratch.h"
 #include "sums.h"
 
-#include <cblas.h>
-#include <pthread.h>
 #include <string.h>
 
-/** Samples of a chunk: the inner dimension of a product. Rounding as in direct.c. */
-#define CHUNK 256
-/** Most voxels of a block along the longest axis, most of them across it, and most sums that a block keeps: 512 kB in double. */
-#define MOST_ROWS 256
+/** Samples of a chunk: terms of a sum of a product. Rounding as in direct.c. */
+#define CHUNK FXI_SEPARABLE_DEPTH
+/** Most voxels of a block along the longest axis (terms, of the forward sum), and across it. */
+#define MOST_ROWS FXI_SEPARABLE_DEPTH
 #define MOST_COLUMNS 128
+/** Most sums that a block keeps: 512 kB in double. */
 #define MOST_SUMS 32768
 /** Coils that share a block's factors. */
 #define MOST_COILS 4
@@ -31,7 +32,7 @@ struct shape {
 	int axis[3];
 	int64_t n[3], stride[3];
 	int64_t block[3], n_blocks[3];  /* voxels of a block, blocks, of each axis */
-	int64_t row[3];                 /* block, in whole vectors: the length of a row of waves */
+	int64_t row[3], across;         /* the length of a row of waves of each axis, and of waves across the first */
 	int64_t n_voxels, n_coils;
 	int64_t batch;                  /* coils of a pass */
 };
@@ -42,9 +43,9 @@ struct block {
 	int64_t place;                  /* of its first voxel in the image */
 };
 
-static void one_blas_thread(void)
+static int64_t whole_row(int64_t n)
 {
-	openblas_set_num_threads(1);
+	return (n + FXI_SEPARABLE_ROW - 1) / FXI_SEPARABLE_ROW * FXI_SEPARABLE_ROW;
 }
 
 static void cut_axis(struct shape *s, int a, int64_t most)
@@ -52,7 +53,7 @@ static void cut_axis(struct shape *s, int a, int64_t most)
 	s->n_blocks[a] = (s->n[a] + most - 1) / most;
 	s->block[a] = (s->n[a] + s->n_blocks[a] - 1) / s->n_blocks[a];
 	s->n_blocks[a] = (s->n[a] + s->block[a] - 1) / s->block[a];
-	s->row[a] = (s->block[a] + FXI_SEPARABLE_LANES - 1) / FXI_SEPARABLE_LANES * FXI_SEPARABLE_LANES;
+	s->row[a] = whole_row(s->block[a]);
 }
 
 static struct shape shape_of(const fx_array *image, int64_t n_coils)
@@ -71,11 +72,12 @@ static struct shape shape_of(const fx_array *image, int64_t n_coils)
 	}
 	s.batch = n_coils < MOST_COILS ? n_coils : MOST_COILS;
 	cut_axis(&s, 0, MOST_ROWS);
-	columns = MOST_SUMS / (s.block[0] * s.batch);
+	columns = MOST_SUMS / (s.row[0] * s.batch);
 	if (columns > MOST_COLUMNS)
 		columns = MOST_COLUMNS;
 	cut_axis(&s, 1, columns);
 	cut_axis(&s, 2, columns / s.block[1]);
+	s.across = whole_row(s.block[1] * s.block[2]);
 	return s;
 }
 
@@ -112,27 +114,22 @@ static void *part_of(char *memory, int64_t *bytes, int64_t n)
 #define PHASE uint32_t
 #define PICK(fn) FXI_PICK(fn##_f32)
 #define FN(name) FXI_JOIN(name, f32)
-#define GEMM cblas_cgemm
 #include "separable_template.h"
 #undef REAL
 #undef PHASE
 #undef PICK
 #undef FN
-#undef GEMM
 
 #define REAL double
 #define PHASE uint64_t
 #define PICK(fn) FXI_PICK(fn##_f64)
 #define FN(name) FXI_JOIN(name, f64)
-#define GEMM cblas_zgemm
 #include "separable_template.h"
 
 static int sums(fx_math *m, const fx_array *k, bool forward, double scale, const fx_array *samples, const fx_array *image)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct shape s = shape_of(image, samples->n / samples->dims[0]);
 
-	pthread_once(&once, one_blas_thread);
 	if (samples->type == FX_CF32)
 		return sums_f32(m, &s, k, forward, scale, samples, image);
 	return sums_f64(m, &s, k, forward, scale, samples, image);

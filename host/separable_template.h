@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* separable_template.h - included by separable.c with REAL, PHASE, PICK, FN and GEMM set for one precision. */
+/* separable_template.h - included by separable.c with REAL, PHASE, PICK and FN set for one precision. */
 
 struct FN(inputs) {
 	const struct shape *shape;
@@ -13,31 +13,29 @@ struct FN(inputs) {
 	fxi_scratch *scratch;
 };
 
-/* What a thread works in. */
+/* What a thread works in; {row, 2, n} and the left factor's bands as in kernels/separable.h. */
 struct FN(work) {
 	PHASE *step;             /* of a chunk, one axis */
-	REAL *wave[3];           /* {row, CHUNK}: e^{i2pi k.x} along each axis of a block */
-	REAL *weights;           /* adjoint: {batch, CHUNK}, the samples with the coils first */
-	REAL *left;              /* adjoint: {voxels of the longest axis, batch, CHUNK}; forward: {columns, voxels} of the image */
-	REAL *right;             /* {columns, CHUNK} */
-	REAL *part;              /* adjoint: {voxels of the longest axis, batch, columns}; forward: {columns, CHUNK} */
-	double *sum;             /* adjoint: as part; forward: {CHUNK, coils} */
+	REAL *wave[3];           /* {row, 2, CHUNK}: e^{i2pi k.x} along each axis of a block */
+	REAL *left;              /* adjoint: the samples times waves, a coil after the other; forward: the image */
+	REAL *right;             /* {columns, 2, CHUNK}: waves across */
+	REAL *part;              /* adjoint: {rows, 2, columns}; forward: {columns, 2, CHUNK} */
+	double *sum;             /* adjoint: as part; forward: complex pairs {CHUNK, coils} */
 };
 
 /* Lays the work buffers out, or with memory NULL only says how many bytes they take. */
 static int64_t FN(layout)(const struct shape *s, bool forward, void *memory, struct FN(work) *w)
 {
-	const int64_t pair = 2 * sizeof(REAL), columns = s->block[1] * s->block[2], rows = s->block[0] * s->batch;
+	const int64_t pair = 2 * sizeof(REAL), rows = s->row[0] * s->batch;
 	int64_t bytes = 0;
 
 	w->step = part_of(memory, &bytes, CHUNK * (int64_t)sizeof(PHASE));
 	for (int a = 0; a < 3; a++)
 		w->wave[a] = part_of(memory, &bytes, CHUNK * s->row[a] * pair);
-	w->weights = part_of(memory, &bytes, CHUNK * s->batch * pair);
-	w->left = part_of(memory, &bytes, (forward ? columns * s->block[0] : CHUNK * rows) * pair);
-	w->right = part_of(memory, &bytes, CHUNK * columns * pair);
-	w->part = part_of(memory, &bytes, (forward ? CHUNK : rows) * columns * pair);
-	w->sum = part_of(memory, &bytes, (forward ? CHUNK * s->n_coils : rows * columns) * 2 * (int64_t)sizeof(double));
+	w->left = part_of(memory, &bytes, CHUNK * (forward ? s->across : rows) * pair);
+	w->right = part_of(memory, &bytes, CHUNK * s->across * pair);
+	w->part = part_of(memory, &bytes, (forward ? CHUNK : rows) * s->across * pair);
+	w->sum = part_of(memory, &bytes, (forward ? CHUNK * s->n_coils : rows * s->across) * 2 * (int64_t)sizeof(double));
 	return bytes;
 }
 
@@ -63,23 +61,7 @@ static void FN(across)(const struct FN(inputs) *in, const struct block *b, int64
 
 	FN(waves)(in, b, 1, m, n, negative, w);
 	FN(waves)(in, b, 2, m, n, negative, w);
-	PICK(fxi_separable_products)(n, b->n[2], w->wave[2], row[2], b->n[1], w->wave[1], row[1], w->right);
-}
-
-/* The left factor: waves along the longest axis, times the samples of each coil. */
-static void FN(along)(const struct FN(inputs) *in, const struct block *b, int64_t coil, int64_t batch, int64_t m, int64_t n,
-	struct FN(work) *w)
-{
-	for (int64_t c = 0; c < batch; c++) {
-		const REAL *from = in->values + 2 * ((coil + c) * in->n_samples + m);
-
-		for (int64_t i = 0; i < n; i++) {
-			w->weights[2 * (i * batch + c)] = from[2 * i];
-			w->weights[2 * (i * batch + c) + 1] = from[2 * i + 1];
-		}
-	}
-	FN(waves)(in, b, 0, m, n, false, w);
-	PICK(fxi_separable_products)(n, batch, w->weights, batch, b->n[0], w->wave[0], in->shape->row[0], w->left);
+	PICK(fxi_separable_right)(n, b->n[1], row[1], w->wave[1], b->n[2], row[2], w->wave[2], in->shape->across, w->right);
 }
 
 static void FN(add_block)(const struct FN(inputs) *in, const struct block *b, int64_t coil, int64_t batch, const double *sum)
@@ -87,30 +69,30 @@ static void FN(add_block)(const struct FN(inputs) *in, const struct block *b, in
 	const struct shape *s = in->shape;
 
 	for (int64_t z = 0; z < b->n[2]; z++)
-		for (int64_t y = 0; y < b->n[1]; y++)
+		for (int64_t y = 0; y < b->n[1]; y++, sum += 2 * batch * s->row[0])
 			for (int64_t c = 0; c < batch; c++)
-				for (int64_t x = 0; x < b->n[0]; x++, sum += 2) {
+				for (int64_t x = 0; x < b->n[0]; x++) {
 					REAL *to = in->out + 2 * (b->place + x * s->stride[0] + y * s->stride[1] + z * s->stride[2] +
 						(coil + c) * s->n_voxels);
 
-					to[0] += (REAL)(in->scale * sum[0]);
-					to[1] += (REAL)(in->scale * sum[1]);
+					to[0] += (REAL)(in->scale * sum[c * s->row[0] + x]);
+					to[1] += (REAL)(in->scale * sum[(batch + c) * s->row[0] + x]);
 				}
 }
 
 /* One block of voxels, all coils. */
 static void FN(adjoint_task)(void *arg, int64_t i)
 {
-	static const REAL one[2] = {1, 0}, none[2] = {0, 0};
 	const struct FN(inputs) *in = arg;
 	const struct shape *s = in->shape;
+	const fxi_separable_steps at = {.term = 2 * s->across, .column = 1, .im = s->across};
 	struct block b = block_of(s, i);
 	void *memory = fxi_scratch_take(in->scratch);
 	struct FN(work) w;
 
 	FN(layout)(s, false, memory, &w);
 	for (int64_t coil = 0; coil < s->n_coils; coil += s->batch) {
-		int64_t batch = s->n_coils - coil < s->batch ? s->n_coils - coil : s->batch, rows = batch * b.n[0];
+		int64_t batch = s->n_coils - coil < s->batch ? s->n_coils - coil : s->batch, rows = batch * s->row[0];
 
 		memset(w.sum, 0, (size_t)(rows * b.columns) * 2 * sizeof *w.sum);
 		for (int64_t m = 0; m < in->n_samples; m += CHUNK) {
@@ -118,10 +100,12 @@ static void FN(adjoint_task)(void *arg, int64_t i)
 
 			if (fxi_given_up(in->math))
 				goto out;
-			FN(along)(in, &b, coil, batch, m, n, &w);
+			FN(waves)(in, &b, 0, m, n, false, &w);
+			for (int64_t c = 0; c < batch; c++)
+				PICK(fxi_separable_left)(n, in->values + 2 * ((coil + c) * in->n_samples + m), s->row[0], w.wave[0],
+					w.left + 2 * CHUNK * c * s->row[0]);
 			FN(across)(in, &b, m, n, false, &w);
-			GEMM(CblasRowMajor, CblasTrans, CblasNoTrans, (int)b.columns, (int)rows, (int)n, one, w.right, (int)b.columns,
-				w.left, (int)rows, none, w.part, (int)rows);
+			PICK(fxi_separable_product)(n, rows, b.columns, w.left, w.right, &at, w.part);
 			PICK(fxi_separable_add)(2 * rows * b.columns, w.part, w.sum);
 		}
 		FN(add_block)(in, &b, coil, batch, w.sum);
@@ -130,32 +114,38 @@ out:
 	fxi_scratch_give(in->scratch, memory);
 }
 
-/* A block of one coil's image, its longest axis first. */
-static void FN(take_block)(const struct FN(inputs) *in, const struct block *b, int64_t coil, REAL *to)
+/* A block of one coil's image as a left factor: a term for each voxel of the longest axis, columns in bands. */
+static void FN(take_block)(const struct FN(inputs) *in, const struct block *b, int64_t coil, REAL *left)
 {
+	enum { BAND = FXI_SEPARABLE_BYTES / sizeof(REAL) };
 	const struct shape *s = in->shape;
 
-	for (int64_t x = 0; x < b->n[0]; x++)
-		for (int64_t z = 0; z < b->n[2]; z++)
-			for (int64_t y = 0; y < b->n[1]; y++, to += 2)
-				memcpy(to, in->image + 2 * (b->place + x * s->stride[0] + y * s->stride[1] + z * s->stride[2] +
-					coil * s->n_voxels), 2 * sizeof *to);
+	for (int64_t column = 0; column < b->columns; column++) {
+		int64_t y = column % b->n[1], z = column / b->n[1];
+		const REAL *from = in->image + 2 * (b->place + y * s->stride[1] + z * s->stride[2] + coil * s->n_voxels);
+		REAL *to = left + column / BAND * (2 * BAND * CHUNK) + column % BAND;
+
+		for (int64_t x = 0; x < b->n[0]; x++) {
+			to[2 * BAND * x] = from[2 * x * s->stride[0]];
+			to[2 * BAND * x + BAND] = from[2 * x * s->stride[0] + 1];
+		}
+	}
 }
 
 /* One chunk of samples against the whole image, all coils. */
 static void FN(forward_task)(void *arg, int64_t i)
 {
-	static const REAL one[2] = {1, 0}, none[2] = {0, 0};
 	const struct FN(inputs) *in = arg;
 	const struct shape *s = in->shape;
+	const fxi_separable_steps at = {.term = 1, .column = 2 * s->row[0], .im = s->row[0]};
 	int64_t m = i * CHUNK, n = in->n_samples - m < CHUNK ? in->n_samples - m : CHUNK;
 	void *memory = fxi_scratch_take(in->scratch);
 	struct FN(work) w;
 
 	FN(layout)(s, true, memory, &w);
 	memset(w.sum, 0, (size_t)(CHUNK * s->n_coils) * 2 * sizeof *w.sum);
-	for (int64_t at = 0; at < n_blocks_of(s); at++) {
-		struct block b = block_of(s, at);
+	for (int64_t block = 0; block < n_blocks_of(s); block++) {
+		struct block b = block_of(s, block);
 
 		if (fxi_given_up(in->math))
 			goto out;
@@ -163,9 +153,8 @@ static void FN(forward_task)(void *arg, int64_t i)
 		FN(across)(in, &b, m, n, true, &w);
 		for (int64_t c = 0; c < s->n_coils; c++) {
 			FN(take_block)(in, &b, c, w.left);
-			GEMM(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)n, (int)b.columns, (int)b.n[0], one, w.wave[0],
-				(int)s->row[0], w.left, (int)b.columns, none, w.part, (int)b.columns);
-			PICK(fxi_separable_dots)(n, b.columns, w.part, w.right, w.sum + 2 * c * CHUNK);
+			PICK(fxi_separable_product)(b.n[0], s->across, n, w.left, w.wave[0], &at, w.part);
+			PICK(fxi_separable_dots)(n, b.columns, s->across, w.part, w.right, w.sum + 2 * c * CHUNK);
 		}
 	}
 	for (int64_t c = 0; c < s->n_coils; c++)

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* separable.c - inner loops around the matrix product; the code is in separable_template.h, once for each precision. */
+/* separable.c - the matrix product of exact sums, and its factors; the code is in separable_template.h, once for each precision. */
 #include "separable.h"
 #include "sincos.h"
+
+/* A tile of sums, and what it is made of, fill the registers: 32 of them, or 16. */
+#define COLUMNS 6
+#define VECTORS (VECTOR_BYTES == 64 ? 2 : 1)
 
 #define REAL float
 #define PHASE uint32_t
