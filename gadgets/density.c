@@ -49,6 +49,8 @@ static int mark(struct state *s, fx_ctx *ctx, fx_acquisition *a)
 		return fx_fail(ctx, FX_EDATA,
 			"readout %u has no trajectory in cycles/voxel; put <trajectory/> in front of <density/>",
 			a->head.scan_counter);
+	if (a->density == FX_DENSITY_CELLS)
+		return FX_OK; /* Cartesian calibration lines: trajectory knows their weights */
 	if (s->method != PIPE_MENON)
 		status = analytic(s, ctx, a);
 	a->density = a->weights ? FX_DENSITY_GIVEN : FX_DENSITY_ITERATIVE;

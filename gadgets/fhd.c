@@ -83,7 +83,8 @@ static int begin(void *arg, fx_open_frame *open, const fx_acquisition *a)
 		status = plan(s, f, sums);
 	if (status == FX_OK && s->accumulate != WEIGHTED)
 		status = fx_accumulator_new(sums->fourier, f->n_coils, &sums->plain);
-	if (status == FX_OK && s->accumulate != UNWEIGHTED && a->density == FX_DENSITY_GIVEN)
+	if (status == FX_OK && s->accumulate != UNWEIGHTED &&
+		(a->density == FX_DENSITY_GIVEN || a->density == FX_DENSITY_CELLS))
 		status = fx_accumulator_new(sums->fourier, f->n_coils, &sums->weighted);
 	return status;
 }

@@ -12,9 +12,10 @@ enum { THIRD_AUTO, THIRD_KZ, THIRD_IGNORE };
 enum { KIND_DATA }; /* and from 1 on enum fx_rule_kind */
 enum { HALF, FULL };
 enum { DELAY_NONE, DELAY_AUTO };
+enum { LINES_AUTO, LINES_CARTESIAN, LINES_DROP };
 
 struct state {
-	int unit, outside, third, kind, index, turn, delay;
+	int unit, outside, third, kind, index, turn, delay, calibration;
 	int64_t spokes;
 	const char *file, *delay_us;
 	fx_rule **rules;         /* one an encoding, made when it is first needed; NULL: trajectories come with the data */
@@ -42,6 +43,7 @@ static const char *const indices[] = {[FX_INDEX_AUTO] = "auto", [FX_INDEX_STEP_1
 	NULL};
 static const char *const turns[] = {[HALF] = "half", [FULL] = "full", NULL};
 static const char *const delays[] = {[DELAY_NONE] = "none", [DELAY_AUTO] = "auto", NULL};
+static const char *const calibrations[] = {[LINES_AUTO] = "auto", [LINES_CARTESIAN] = "cartesian", [LINES_DROP] = "drop", NULL};
 
 static const fx_prop props[] = {
 	FX_PROP_WORD(struct state, kind, "data", kinds,
@@ -68,6 +70,9 @@ static const fx_prop props[] = {
 	FX_PROP_WORD(struct state, third, "auto", thirds,
 		"Third column of the trajectory: kz, or something to ignore (a weight); auto: kz where the matrix has more than one "
 		"voxel along z"),
+	FX_PROP_WORD(struct state, calibration, "auto", calibrations,
+		"Calibration readouts that carry no trajectory: Cartesian lines, placed by step counters and center_sample, or to be "
+		"dropped; auto: lines, but dropped where the trajectory comes from file= or kind="),
 	FX_PROP_END
 };
 
@@ -96,6 +101,17 @@ static int n_axes(struct state *s, fx_ctx *ctx, const fx_acquisition *a, const f
 	return 2;
 }
 
+/* A calibration line without a trajectory: its k follows from its counters. */
+static bool is_line(const fx_acquisition *a)
+{
+	return !a->traj && fx_is_calibration(&a->head);
+}
+
+static bool lines_wanted(const struct state *s)
+{
+	return s->calibration == LINES_CARTESIAN || (s->calibration == LINES_AUTO && !s->rules);
+}
+
 /* Checks one readout and widens max_abs. */
 static int look(struct state *s, fx_ctx *ctx, const fx_acquisition *a)
 {
@@ -104,6 +120,8 @@ static int look(struct state *s, fx_ctx *ctx, const fx_acquisition *a)
 	if (!e)
 		return fx_fail(ctx, FX_EDATA, "readout %u refers to encoding %u, but the header has %lld", a->head.scan_counter,
 			a->head.encoding_space_ref, (long long)fx_scan(ctx)->n_encodings);
+	if (is_line(a))
+		return FX_OK;
 	if (!a->traj)
 		return fx_fail(ctx, FX_EDATA,
 			"readout %u carries no trajectory; a Cartesian scan is for cartesian.xml", a->head.scan_counter);
@@ -118,6 +136,8 @@ static int decide(struct state *s, fx_ctx *ctx, const fx_acquisition *a, bool la
 	fx_math quiet = *fx_math_of(ctx);
 	int unit, status;
 
+	if (is_line(a))
+		return FX_OK;
 	if (s->unit != FX_UNIT_AUTO) {
 		s->decided = s->unit;
 		return FX_OK;
@@ -235,15 +255,19 @@ static int estimate(struct state *s, fx_ctx *ctx)
 	fx_acquisition **list = fx_alloc(s->held.n, sizeof *list);
 	fx_delay_report report;
 	int status = list ? FX_OK : fx_fail(ctx, FX_ENOMEM, "no memory to look for opposed spokes");
+	int64_t n = 0;
 
 	for (int64_t i = 0; status == FX_OK && i < s->held.n; i++) {
-		list[i] = fx_msg_acquisition(s->held.list[i]);
-		status = fx_trajectory_convert(fx_math_of(ctx), list[i], encoding_of(ctx, list[i]), s->decided,
-			n_axes(s, ctx, list[i], encoding_of(ctx, list[i])), encoding_of(ctx, list[i])->encoded.matrix);
+		list[n] = fx_msg_acquisition(s->held.list[i]);
+		if (is_line(list[n]))
+			continue;
+		status = fx_trajectory_convert(fx_math_of(ctx), list[n], encoding_of(ctx, list[n]), s->decided,
+			n_axes(s, ctx, list[n], encoding_of(ctx, list[n])), encoding_of(ctx, list[n])->encoded.matrix);
+		n++;
 	}
-	if (status == FX_OK)
-		status = fx_delay_estimate(fx_math_of(ctx), list, s->held.n, &report);
-	if (status == FX_OK)
+	if (status == FX_OK && n > 0)
+		status = fx_delay_estimate(fx_math_of(ctx), list, n, &report);
+	if (status == FX_OK && n > 0)
 		tell_delays(s, ctx, &report, (double)list[0]->head.sample_time_us,
 			encoding_of(ctx, list[0])->encoded.matrix);
 	s->estimated = true;
@@ -267,8 +291,13 @@ static int convert(struct state *s, fx_ctx *ctx, fx_acquisition *a)
 {
 	const fx_encoding *e = encoding_of(ctx, a);
 	const int64_t *matrix = s->grown[0] > 0 ? s->grown : e->encoded.matrix;
-	int status = fx_trajectory_convert(fx_math_of(ctx), a, e, s->decided, n_axes(s, ctx, a, e), matrix);
+	int status;
 
+	if (is_line(a)) {
+		fx_record_count(ctx, "calibration_lines", 1);
+		return fx_trajectory_cartesian(fx_math_of(ctx), a, e, matrix);
+	}
+	status = fx_trajectory_convert(fx_math_of(ctx), a, e, s->decided, n_axes(s, ctx, a, e), matrix);
 	if (status == FX_OK)
 		status = delay(s, ctx, a);
 	if (status == FX_OK)
@@ -306,6 +335,16 @@ static void grow(struct state *s, fx_ctx *ctx, const fx_acquisition *a)
 	fx_record_numbers(ctx, "grown_matrix", (double[]){(double)s->grown[0], (double)s->grown[1], (double)s->grown[2]}, 3);
 }
 
+/* The first readout that is held and has a trajectory; a line where none has. */
+static const fx_acquisition *first_held(const struct state *s)
+{
+	int64_t i = 0;
+
+	while (i + 1 < s->held.n && is_line(fx_msg_acquisition(s->held.list[i])))
+		i++;
+	return fx_msg_acquisition(s->held.list[i]);
+}
+
 static int release(struct state *s, fx_ctx *ctx)
 {
 	int status = FX_OK;
@@ -313,7 +352,7 @@ static int release(struct state *s, fx_ctx *ctx)
 	if (s->delay == DELAY_AUTO && !s->estimated && s->held.n > 0)
 		status = estimate(s, ctx);
 	if (s->outside == GROW && s->held.n > 0 && s->grown[0] == 0)
-		grow(s, ctx, fx_msg_acquisition(s->held.list[0]));
+		grow(s, ctx, first_held(s));
 	for (int64_t i = 0; i < s->held.n; i++) {
 		fx_msg *msg = s->held.list[i];
 
@@ -335,8 +374,8 @@ static int admit(struct state *s, fx_ctx *ctx, fx_msg **msg, bool *skip)
 	int status;
 
 	a = fx_msg_acquisition(*msg);
-	/* calibration that comes without a trajectory (Cartesian lines) is no use to a non-Cartesian chain */
-	*skip = a->data->dims[0] == 0 || (fx_is_auxiliary(&a->head) && !(fx_is_calibration(&a->head) && a->traj));
+	*skip = a->data->dims[0] == 0 || (fx_is_auxiliary(&a->head) &&
+		!(fx_is_calibration(&a->head) && (a->traj || lines_wanted(s))));
 	if (*skip) {
 		s->n_auxiliary++;
 		return FX_OK;
@@ -368,6 +407,9 @@ static int process(void *self, fx_ctx *ctx, fx_msg *msg)
 		fx_drop(msg);
 		return status == FX_OK ? FX_OK : fx_fail(ctx, status, "cannot take a readout in");
 	}
+	/* lines need no unit; they wait only where others do, to keep the order */
+	if (is_line(fx_msg_acquisition(msg)) && s->held.n == 0 && s->outside != GROW)
+		return send(s, ctx, msg);
 	/* with outside=grow the whole input is held: no later readout may need a larger matrix */
 	if (s->decided == FX_UNIT_AUTO || s->outside == GROW || (s->delay == DELAY_AUTO && !s->estimated)) {
 		if (fx_msg_list_push(&s->held, msg) != FX_OK)
@@ -390,7 +432,7 @@ static int flush(void *self, fx_ctx *ctx)
 	int status = FX_OK;
 
 	if (s->held.n > 0 && s->decided == FX_UNIT_AUTO)
-		status = decide(s, ctx, fx_msg_acquisition(s->held.list[0]), true);
+		status = decide(s, ctx, first_held(s), true);
 	if (status == FX_OK)
 		status = release(s, ctx);
 	fx_record_count(ctx, "samples_outside", s->n_outside);
@@ -423,7 +465,9 @@ const fx_gadget fx_plugin = {
 		"discard_post are applied; readouts that serve neither an image nor coil maps (navigators, dummies, empty ones) are "
 		"counted and dropped. Files without trajectories get them from file= or a built-in kind; built-in ones need what the header "
 		"tells (limits of the encoding steps, center_sample, for spirals trajectoryDescription's turns and equal_arcs), and what is missing "
-		"is listed. Delays shift each axis along the readout; delay=auto finds them from spokes read in opposite directions "
+		"is listed. Calibration readouts without a trajectory are Cartesian lines of the same matrix; in an encoding that is not "
+		"itself Cartesian their step counters have k = 0 at half the matrix. Delays shift each axis along the readout; delay=auto "
+		"finds them from spokes read in opposite directions "
 		"(Peters 2003, Block and Uecker 2011), to first order.",
 	.props = props, .state_size = sizeof(struct state),
 	.takes = FX_ACQUISITION, .gives = FX_ACQUISITION, .needs = FX_ACQUISITION, .places = FX_HOST,

@@ -233,6 +233,8 @@ static int whole_weights(fx_collector *c, fx_open_frame *o)
 	if (status != FX_OK)
 		return status;
 	w = FX_F32_OF(f->weights);
+	if (o->density == FX_DENSITY_CELLS)
+		return FX_OK;
 	for (int64_t i = 0; i < f->weights->n; i++)
 		w[i] /= (float)o->n_pieces; /* given as for a frame of one readout */
 	return FX_OK;

@@ -107,3 +107,48 @@ void fx_trajectory_grow(const fx_encoding *encoding, int unit, const double max_
 		matrix[d] = n + more;
 	}
 }
+
+/* The row of k-space that a step counter means. Limits are about Cartesian lines only where the encoding is Cartesian. */
+static int64_t row_of(const fx_encoding *e, int counter, int64_t step, int64_t n)
+{
+	const fx_limit *l = &e->limits[counter];
+	bool cartesian = e->trajectory == FX_TRAJ_CARTESIAN || e->trajectory == FX_TRAJ_EPI;
+
+	return step - (cartesian && l->present ? l->center : n / 2);
+}
+
+int fx_trajectory_cartesian(fx_math *m, fx_acquisition *a, const fx_encoding *e, const int64_t matrix[3])
+{
+	const int64_t *n = e->encoded.matrix;
+	int64_t samples = a->data->dims[0], centre = a->head.center_sample, rows[3] = {0};
+	bool reverse = FX_FLAG(a->head.flags, ISMRMRD_ACQ_IS_REVERSE);
+	fx_array *k = NULL, *weights = NULL;
+
+	if (centre == 0 && samples >= n[0])
+		centre = samples / 2;
+	rows[1] = n[1] > 1 ? row_of(e, FX_STEP_1, a->head.idx.kspace_encode_step_1, n[1]) : 0;
+	rows[2] = n[2] > 1 ? row_of(e, FX_STEP_2, a->head.idx.kspace_encode_step_2, n[2]) : 0;
+	if (centre > n[0] / 2 || samples - centre > n[0] - n[0] / 2 || rows[1] < -(n[1] / 2) || rows[1] >= n[1] - n[1] / 2 ||
+		rows[2] < -(n[2] / 2) || rows[2] >= n[2] - n[2] / 2)
+		return fx_math_fail(m, FX_EDATA, "readout %u, a Cartesian line (steps %u, %u; %lld samples, centre %lld), does not fit "
+			"the encoded matrix %lld x %lld x %lld; the header's matrix or limits are wrong, or the readout is oversampled: "
+			"put <remove_oversampling/> in front", a->head.scan_counter, a->head.idx.kspace_encode_step_1,
+			a->head.idx.kspace_encode_step_2, (long long)samples, (long long)centre, (long long)n[0], (long long)n[1],
+			(long long)n[2]);
+	if (fx_array_new2(FX_F64, 3, samples, &k) != FX_OK || fx_array_new1(FX_F32, samples, &weights) != FX_OK) {
+		fx_array_unref(k);
+		return fx_math_fail(m, FX_ENOMEM, "no memory for a trajectory of %lld samples", (long long)samples);
+	}
+	for (int64_t i = 0; i < samples; i++) {
+		rows[0] = n[0] > 1 ? (reverse ? samples - 1 - i : i) - centre : 0;
+		for (int d = 0; d < 3; d++)
+			FX_F64_OF(k)[3 * i + d] = (double)rows[d] / (double)matrix[d];
+		FX_F32_OF(weights)[i] = 1;
+	}
+	for (int d = 0; d < 3; d++)
+		a->matrix[d] = matrix[d];
+	fx_slot_take(&a->k, k);
+	fx_slot_take(&a->weights, weights);
+	a->density = FX_DENSITY_CELLS;
+	return FX_OK;
+}

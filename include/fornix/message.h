@@ -43,6 +43,7 @@ FX_EXPORT const char *fx_kind_name(unsigned kind);
 enum fx_density {
 	FX_DENSITY_NONE = 0,  /**< no density gadget in the chain */
 	FX_DENSITY_GIVEN,     /**< `weights` holds them, as for a frame of this readout alone: a frame of n divides by n */
+	FX_DENSITY_CELLS,     /**< `weights` hold what each sample stands for, as they are: Cartesian lines */
 	FX_DENSITY_ITERATIVE  /**< Pipe-Menon over the whole frame: whoever closes the frame computes them */
 };
 

@@ -231,6 +231,22 @@ FX_EXPORT int fx_density_iterative(fx_math *m, const fx_array *k, const int64_t 
 
 /** Walsh maps of coil images {x,y,z,c}, normalised to sum |S|^2 = 1, phase relative to the strongest coil. */
 FX_EXPORT int fx_coil_maps_walsh(fx_math *m, const fx_array *coils, int radius, int n_iterations, fx_array **maps);
+
+typedef struct fx_espirit_options {
+	int64_t calibration_size; /**< samples an axis of the centre of k-space; fewer where the matrix is smaller */
+	int64_t kernel_size;      /**< samples an axis of a kernel; likewise */
+	double threshold;         /**< singular values of the calibration matrix above this share of the largest span the signal */
+	double crop;              /**< maps are 0 where the eigenvalue, 0..1, is below this; 0 crops nothing */
+} fx_espirit_options;
+
+/**
+ * ESPIRiT maps (Uecker et al., Magn. Reson. Med. 71:990, 2014) of coil images {x,y,z,c} whose k-space is right at its
+ * centre: at each voxel the eigenvector of the largest eigenvalue of the kernels' image-domain matrix. Norm and phase as
+ * Walsh's; where there is no signal the eigenvalue is small, and the crop makes maps 0. One coil: 1 everywhere. Images that
+ * are 0: 0. Takes 4 n^2 complex numbers for n = (kernel samples) x coils, beyond which FX_EINVAL or FX_ENOMEM say what to do;
+ * FX_EDATA where something is not finite or the centre of k-space is 0.
+ */
+FX_EXPORT int fx_coil_maps_espirit(fx_math *m, const fx_array *coils, const fx_espirit_options *options, fx_array **maps);
 /** image {x,y,z} (new) = sum conj(S) I / sum |S|^2; root of the sum of squares where maps is NULL. */
 FX_EXPORT int fx_coils_to_image(fx_math *m, const fx_array *maps, const fx_array *coils, fx_array **image);
 /**
@@ -283,6 +299,12 @@ FX_EXPORT int fx_trajectory_extent(fx_math *m, const fx_acquisition *a, int n_ax
  */
 FX_EXPORT int fx_trajectory_convert(fx_math *m, fx_acquisition *a, const fx_encoding *encoding, int unit, int n_axes,
 	const int64_t matrix[3]);
+/**
+ * Sets a->k, a->matrix and weights of one cell a sample (FX_DENSITY_CELLS) of a Cartesian line, from center_sample and the
+ * step counters. k = 0 is the limits' centre where the encoding is Cartesian; elsewhere the limits count other things, and
+ * k = 0 is step floor(N/2). `matrix` as above. FX_EDATA where the line does not fit the encoded matrix.
+ */
+FX_EXPORT int fx_trajectory_cartesian(fx_math *m, fx_acquisition *a, const fx_encoding *encoding, const int64_t matrix[3]);
 /** Drops samples beyond +-1/2 cycles/voxel (a margin of 1e-5 allows for rounding); a->n_outside tells how many. */
 FX_EXPORT int fx_trajectory_keep_inside(fx_math *m, fx_acquisition *a);
 /** The smallest matrix with the encoded field of view that holds max_abs; grown evenly, so that the centre stays. */

@@ -97,6 +97,11 @@ static void cartesian(void)
 	short_of_memory("noise_adjust | cartesian | coil_maps | combine | scale | write_mrd | write_nifti | write_png", false);
 }
 
+static void espirit(void)
+{
+	short_of_memory("cartesian | coil_maps method=espirit calibration_size=7 kernel_size=3 crop=0 | combine | write_mrd", false);
+}
+
 static void gridding(void)
 {
 	short_of_memory("noise_adjust | trajectory | density | grid | coil_maps | combine | write_mrd", true);
@@ -123,6 +128,7 @@ static void anatomical(void)
 
 static CU_TestInfo tests[] = {
 	{"cartesian", cartesian},
+	{"espirit", espirit},
 	{"gridding", gridding},
 	{"direct", direct},
 	{"iterative", iterative},
