@@ -23,5 +23,6 @@ int fxi_app_graph(int argc, char **argv);
 int fxi_app_schema(int argc, char **argv);
 int fxi_app_phantom(int argc, char **argv);
 int fxi_app_compare(int argc, char **argv);
+int fxi_app_bench(int argc, char **argv);
 
 #endif

@@ -20,6 +20,7 @@ static const struct verb {
 	{"compare", fxi_app_compare, "how far an image is from a reference"},
 	{"graph", fxi_app_graph, "a pipeline as a DOT graph"},
 	{"schema", fxi_app_schema, "the XML schema of pipelines, for editors"},
+	{"bench", fxi_app_bench, "how fast and how exact this machine does it"},
 	{"docs", fxi_app_docs, "the gadgets' reference pages, in Markdown"},
 };
 

@@ -164,6 +164,26 @@ def terminal(scratch, scan):
     check("a summary on a terminal", "image.nii.gz" in text and "gadget" in text, repr(text))
 
 
+def benches(scratch):
+    """`bench fhd`: every rung gives the same image, up to what its arithmetic allows."""
+    # single: phases of up to 30 cycles to 6e-8, and sums of 300 terms; nufft: its tolerance
+    bounds = {"sequential": 2e-5, "fissioned": 2e-5, "interchanged": 2e-5, "registers": 2e-5, "direct": 2e-6, "separable": 2e-6,
+              "nufft 1e-3": 1e-3, "nufft 1e-5": 1e-5}
+    path = os.path.join(scratch, "bench.json")
+    done = expect("bench fhd", ["bench", "fhd", "--matrix", "12,9,10", "--samples", "300", "--seconds", "0", "--json", path], 0,
+                  out=list(bounds))
+    if done.returncode == 0:
+        with open(path, encoding="utf-8") as file:
+            record = json.load(file)
+        errors = {r["name"]: r["relative_error"] for r in record["rungs"]}
+        check("bench fhd: errors", errors.keys() == bounds.keys() and all(0 < errors[n] <= bounds[n] for n in bounds), errors)
+        check("bench fhd: record", record["matrix"] == [12, 9, 10] and record["samples"] == 300 and record["date"] and
+              record["machine"]["processor"] and all(r["pairs_per_second"] > 0 for r in record["rungs"]), record)
+    expect("bench names", ["bench"], 0, out=["fhd", "quality"])
+    expect("bench of no such name", ["bench", "fdh"], 2, err=["'fdh'", "'fhd'"])
+    expect("bench fhd of no matrix", ["bench", "fhd", "--matrix", "12,9"], 2, err=["12,9"])
+
+
 def stop_while_waiting(scratch):
     """Ctrl-C before the first byte of a stream has come: nothing was written, and nothing is left."""
     out = os.path.join(scratch, "stopped")
@@ -185,6 +205,7 @@ def main():
         names()
         pages(scratch)
         bad_pipelines(scratch)
+        benches(scratch)
         scan = os.path.join(scratch, "scan.h5")
         made = call("phantom", "shepp-logan", "--trajectory", "radial", "--matrix", "64,64,1", "--coils", "2", "-o", scan)
         check("a scan to work on", made.returncode == 0, made.stderr)
