@@ -265,11 +265,7 @@ static int process(void *self, fx_ctx *ctx, fx_msg *msg)
 
 static int flush(void *self, fx_ctx *ctx)
 {
-	struct state *s = self;
-	fx_sink *sink = s->sink;
-
-	s->sink = NULL;
-	return sink ? fx_sink_commit(ctx, sink) : FX_OK;
+	return fx_sink_finish(ctx, &((struct state *)self)->sink);
 }
 
 static void close_gadget(void *self)

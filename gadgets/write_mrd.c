@@ -15,27 +15,13 @@ static const fx_prop props[] = {
 static int process(void *self, fx_ctx *ctx, fx_msg *msg)
 {
 	struct state *s = self;
-	fx_sink_options options = {.format = FX_FORMAT_MRD, .name = s->name};
-	int status = FX_OK;
 
-	if (!s->sink)
-		status = fx_sink_open(ctx, &options, &s->sink);
-	if (status == FX_OK)
-		status = fx_sink_add(ctx, s->sink, fx_msg_image(msg));
-	if (status != FX_OK) {
-		fx_drop(msg);
-		return fx_fail(ctx, status, "cannot write %s", s->name);
-	}
-	return fx_emit(ctx, msg);
+	return fx_sink_write(ctx, &s->sink, &(fx_sink_options){.format = FX_FORMAT_MRD, .name = s->name}, msg);
 }
 
 static int flush(void *self, fx_ctx *ctx)
 {
-	struct state *s = self;
-	fx_sink *sink = s->sink;
-
-	s->sink = NULL;
-	return sink ? fx_sink_commit(ctx, sink) : FX_OK;
+	return fx_sink_finish(ctx, &((struct state *)self)->sink);
 }
 
 static void close_gadget(void *self)
@@ -46,7 +32,8 @@ static void close_gadget(void *self)
 const fx_gadget fx_plugin = {
 	.abi = FX_ABI, .name = "write_mrd",
 	.summary = "Write images into an MRD HDF5 file",
-	.description = "Read by libismrmrd and by any HDF5 reader: group dataset, one image series. The file appears whole, at the end of the run. Images pass on.",
+	.description = "Read by libismrmrd and by any HDF5 reader: group dataset, one image series. The "
+		"file appears whole, at the end of the run. Images pass on.",
 	.props = props, .state_size = sizeof(struct state),
 	.takes = FX_IMAGE, .gives = FX_IMAGE, .needs = FX_IMAGE, .places = FX_HOST,
 	.process = process, .flush = flush, .close = close_gadget,

@@ -18,27 +18,16 @@ static const fx_prop props[] = {
 static int process(void *self, fx_ctx *ctx, fx_msg *msg)
 {
 	struct state *s = self;
-	fx_sink_options options = {.format = FX_FORMAT_PNG, .name = s->name, .window_low = s->low, .window_high = s->high};
-	int status = FX_OK;
 
-	if (!s->sink)
-		status = fx_sink_open(ctx, &options, &s->sink);
-	if (status == FX_OK)
-		status = fx_sink_add(ctx, s->sink, fx_msg_image(msg));
-	if (status != FX_OK) {
-		fx_drop(msg);
-		return fx_fail(ctx, status, "cannot write %s", s->name);
-	}
-	return fx_emit(ctx, msg);
+	fx_sink_options options = {.format = FX_FORMAT_PNG, .name = s->name,
+		.window_low = s->low, .window_high = s->high};
+
+	return fx_sink_write(ctx, &s->sink, &options, msg);
 }
 
 static int flush(void *self, fx_ctx *ctx)
 {
-	struct state *s = self;
-	fx_sink *sink = s->sink;
-
-	s->sink = NULL;
-	return sink ? fx_sink_commit(ctx, sink) : FX_OK;
+	return fx_sink_finish(ctx, &((struct state *)self)->sink);
 }
 
 static void close_gadget(void *self)

@@ -283,6 +283,27 @@ int fx_sink_commit(fx_ctx *ctx, fx_sink *sink)
 	return product->commit(product, &ctx->err);
 }
 
+int fx_sink_write(fx_ctx *ctx, fx_sink **sink, const fx_sink_options *options, fx_msg *msg)
+{
+	int status = *sink ? FX_OK : fx_sink_open(ctx, options, sink);
+
+	if (status == FX_OK)
+		status = fx_sink_add(ctx, *sink, fx_msg_image(msg));
+	if (status != FX_OK) {
+		fx_drop(msg);
+		return fx_fail(ctx, status, "cannot write %s", options->name);
+	}
+	return fx_emit(ctx, msg);
+}
+
+int fx_sink_finish(fx_ctx *ctx, fx_sink **sink)
+{
+	fx_sink *finished = *sink;
+
+	*sink = NULL;
+	return finished ? fx_sink_commit(ctx, finished) : FX_OK;
+}
+
 void fx_sink_abandon(fx_sink *sink)
 {
 	if (!sink)

@@ -101,6 +101,13 @@ FX_EXPORT int fx_sink_open(fx_ctx *ctx, const fx_sink_options *options, fx_sink 
 FX_EXPORT int fx_sink_add(fx_ctx *ctx, fx_sink *sink, const fx_image *image);
 /** Finishes and renames; ends the sink's life, also on failure. */
 FX_EXPORT int fx_sink_commit(fx_ctx *ctx, fx_sink *sink);
+/**
+ * What a writing gadget does with an image message: opens *sink on the first one, adds it, and passes the message on
+ * (always consumed).
+ */
+FX_EXPORT int fx_sink_write(fx_ctx *ctx, fx_sink **sink, const fx_sink_options *options, fx_msg *msg);
+/** And at the end of input: commits *sink, if there was an image, and makes it NULL. */
+FX_EXPORT int fx_sink_finish(fx_ctx *ctx, fx_sink **sink);
 /** Throws away what was written aside. NULL is fine. */
 FX_EXPORT void fx_sink_abandon(fx_sink *sink);
 
