@@ -6,7 +6,7 @@
  *
  * Both factors are made for a block of voxels and a chunk of samples at a time, as the product reads them, and used up at
  * once: nothing is stored for all samples. The product is our own, since a BLAS would first copy both factors, and Debian
- * 12's OpenBLAS takes processors newer than itself for one of 2004, ten times slower. Products of a chunk are single (for
+ * 12's OpenBLAS takes processors newer than itself for one of 2004, no faster than direct.c. Products of a chunk are single (for
  * cf32), sums of chunks double, as in direct.c. A task owns a block whose size depends on the shapes alone: the same
  * bits whatever the number of threads.
  */
