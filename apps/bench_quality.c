@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/bench.h"
 #include "apps/common.h"
 #include "io/files.h"
 #include "recon/metrics.h"
@@ -334,27 +335,35 @@ static void put_table(const struct quality *q)
 		q->metrics[SINGLE].psnr_db - q->metrics[DOUBLE].psnr_db);
 }
 
-static bool put_json(const struct quality *q, const char *path)
+static int put_json(struct quality *q, const char *path)
 {
-	FILE *out = fopen(path, "we");
+	JsonBuilder *b = fxi_bench_record("quality");
+	const struct {
+		const char *name;
+		double value;
+	} settings[] = {{"matrix", (double)q->dims[0]}, {"readouts", (double)q->sampling.n_readouts},
+		{"samples", (double)q->sampling.n_samples}, {"noise", q->noise}, {"lambda", q->lambda},
+		{"iterations", q->iterations}, {"ceiling_db", q->ceiling_db}};
 
-	if (!out) {
-		fxi_apps_say("bench: cannot write %s", path);
-		return false;
+	for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
+		json_builder_set_member_name(b, settings[i].name);
+		json_builder_add_double_value(b, settings[i].value);
 	}
-	fprintf(out, "{\n  \"bench\": \"quality\", \"version\": \"" FORNIX_VERSION "\", \"matrix\": [%lld, %lld], \"readouts\": %lld, "
-		"\"samples\": %lld,\n  \"noise\": %g, \"lambda\": %g, \"iterations\": %d, \"ceiling_db\": %.4f,\n  \"ways\": {\n",
-		(long long)q->dims[0], (long long)q->dims[1], (long long)q->sampling.n_readouts, (long long)q->sampling.n_samples, q->noise,
-		q->lambda, q->iterations, q->ceiling_db);
-	for (int i = 0; i < N_WAYS; i++)
-		fprintf(out, "    \"%s\": {\"psnr_db\": %.4f, \"nrmse\": %.6f, \"ssim\": %.6f}%s\n", names[i], q->metrics[i].psnr_db,
-			q->metrics[i].nrmse, q->metrics[i].ssim, i + 1 < N_WAYS ? "," : "");
-	fputs("  }\n}\n", out);
-	if (fclose(out) != 0) {
-		fxi_apps_say("bench: cannot write %s", path);
-		return false;
+	json_builder_set_member_name(b, "ways");
+	json_builder_begin_object(b);
+	for (int i = 0; i < N_WAYS; i++) {
+		json_builder_set_member_name(b, names[i]);
+		json_builder_begin_object(b);
+		json_builder_set_member_name(b, "psnr_db");
+		json_builder_add_double_value(b, q->metrics[i].psnr_db);
+		json_builder_set_member_name(b, "nrmse");
+		json_builder_add_double_value(b, q->metrics[i].nrmse);
+		json_builder_set_member_name(b, "ssim");
+		json_builder_add_double_value(b, q->metrics[i].ssim);
+		json_builder_end_object(b);
 	}
-	return true;
+	json_builder_end_object(b);
+	return fxi_bench_record_end(b, path, &q->err);
 }
 
 static void release(struct quality *q)
@@ -402,13 +411,13 @@ int fxi_bench_quality(int argc, char **argv)
 		status = reconstruct(&q);
 	if (status == FX_OK && dir)
 		status = put_pictures(&q, dir);
-	result = status == FX_OK ? FXI_EXIT_DONE : FXI_EXIT_FAILED;
-	if (status != FX_OK)
-		fxi_apps_say("bench quality: %s", q.err.text);
-	else
+	if (status == FX_OK && json)
+		status = put_json(&q, json);
+	if (status == FX_OK)
 		put_table(&q);
-	if (status == FX_OK && json && !put_json(&q, json))
-		result = FXI_EXIT_FAILED;
+	else
+		fxi_apps_say("bench quality: %s", q.err.text);
+	result = status == FX_OK ? FXI_EXIT_DONE : FXI_EXIT_FAILED;
 done:
 	release(&q);
 	g_free(dir);
