@@ -44,7 +44,7 @@ static const fx_prop props[] = {
 	FX_PROP(struct state, frame_step, "0", 0, 1e9,
 		"Readouts between the starts of counted frames; less than readouts_per_frame makes a sliding window; 0: no overlap"),
 	FX_PROP(struct state, max_open_frames, "64", 1, 1e6, "Frames that may be open at once (interleaved slices)"),
-	FX_PROP_WORD(struct state, partial, "emit", partials, "A frame cut short by the end of input: emit it with a warning, or refuse"),
+	FX_PROP_WORD(struct state, partial, "emit", partials, "A frame cut short by the end of input or a lost connection: emit it with a warning, or refuse"),
 	FX_PROP_END
 };
 
@@ -240,7 +240,7 @@ static int flush(void *self, fx_ctx *ctx)
 {
 	struct state *s = self;
 	int64_t n_partial = 0;
-	int status = fx_collector_end(s->collector, &n_partial);
+	int status = fx_collector_end(s->collector, fx_input_cut(ctx), &n_partial);
 
 	if (status == FX_OK && s->n_frames == 0)
 		status = fx_fail(ctx, FX_EDATA, "the input ended without one imaging readout that has samples inside the matrix");

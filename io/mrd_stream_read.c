@@ -143,9 +143,11 @@ static int need(struct stream *s, void *to, uint64_t bytes, fx_error *err)
 	size_t done = 0;
 	int status = read_up_to(s, to, (size_t)bytes, &done, err);
 
-	if (status == FX_OK && done < bytes)
+	if (status == FX_OK && done < bytes) {
+		s->base.cut_short = true;
 		return bad(s, FX_EDATA, err, "the stream ends inside it, at byte %lld: it was cut short",
 			(long long)s->offset);
+	}
 	return status;
 }
 
@@ -315,9 +317,11 @@ static int read_id(struct stream *s, fx_error *err)
 	s->message_offset = s->offset;
 	s->message_id = 0;
 	status = read_up_to(s, id, 2, &done, err);
-	if (status == FX_OK && done < 2)
+	if (status == FX_OK && done < 2) {
+		s->base.cut_short = true;
 		return fx_error_set(err, FX_EDATA, "%s ends at byte %lld without a close message: it was cut short, or whoever "
 			"sent it stopped early", s->name, (long long)s->offset);
+	}
 	if (status == FX_OK)
 		s->message_id = id[0] | id[1] << 8;
 	return status;

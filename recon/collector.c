@@ -347,7 +347,7 @@ int fx_collector_add(fx_collector *c, const fx_acquisition *a, const fx_array *p
 	return status;
 }
 
-int fx_collector_end(fx_collector *c, int64_t *n_partial)
+int fx_collector_end(fx_collector *c, bool input_cut, int64_t *n_partial)
 {
 	fx_framed framed;
 	bool *partial = NULL;
@@ -359,15 +359,17 @@ int fx_collector_end(fx_collector *c, int64_t *n_partial)
 	for (int64_t i = 0; i < framed.n_closed && status == FX_OK; i++) {
 		const fx_open_frame *o = find_open(c, framed.closed[i]);
 
-		if (partial[i])
+		bool cut = partial[i] || input_cut;
+
+		if (cut)
 			++*n_partial;
-		if (partial[i] && o && c->options.partial == FX_PARTIAL_REFUSE)
+		if (cut && o && c->options.partial == FX_PARTIAL_REFUSE)
 			status = fx_math_fail(c->m, FX_EDATA,
 				"the input ended in the middle of a frame (slice %u, repetition %u) after %lld readouts; "
 				"set partial=emit to reconstruct what there is",
 				o->frame->head.idx.slice, o->frame->head.idx.repetition, (long long)o->frame->n_readouts);
 		else
-			status = close_frame(c, framed.closed[i], partial[i]);
+			status = close_frame(c, framed.closed[i], cut);
 	}
 	fx_free(partial);
 	return status;

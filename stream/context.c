@@ -108,6 +108,11 @@ bool fx_stopped(fx_ctx *ctx)
 	return fxi_stopping(ctx->chain);
 }
 
+bool fx_input_cut(fx_ctx *ctx)
+{
+	return atomic_load_explicit(&ctx->chain->input_cut, memory_order_acquire);
+}
+
 const fx_header *fx_scan(fx_ctx *ctx)
 {
 	return ctx->chain->header;
@@ -120,7 +125,7 @@ fx_math *fx_math_of(fx_ctx *ctx)
 
 /* ---- log and warnings ------------------------------------------------------------------------ */
 
-static void log_line(const fxi_chain *c, int level, const char *gadget, const char *text)
+void fxi_chain_log(const fxi_chain *c, int level, const char *gadget, const char *text)
 {
 	if (c->services.log)
 		c->services.log(c->services.log_arg, level, gadget, text);
@@ -134,7 +139,7 @@ void fx_info(fx_ctx *ctx, const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(text, sizeof text, fmt, args);
 	va_end(args);
-	log_line(ctx->chain, FXI_INFO, ctx->label, text);
+	fxi_chain_log(ctx->chain, FXI_INFO, ctx->label, text);
 }
 
 /* The kept warning of that text, made where it is new; NULL where no more are kept. */
@@ -167,7 +172,7 @@ void fxi_context_warn(fx_ctx *ctx, const char *text)
 		return;
 	if (!w)
 		ctx->n_unkept++;
-	log_line(ctx->chain, FXI_WARNING, ctx->label, text);
+	fxi_chain_log(ctx->chain, FXI_WARNING, ctx->label, text);
 }
 
 void fx_warn(fx_ctx *ctx, const char *fmt, ...)
@@ -186,7 +191,7 @@ void fxi_chain_warn(void *arg, const char *text)
 	if (current && current->chain == arg)
 		fxi_context_warn(current, text);
 	else
-		log_line(arg, FXI_WARNING, NULL, text);
+		fxi_chain_log(arg, FXI_WARNING, NULL, text);
 }
 
 void fxi_context_finish(fx_ctx *ctx)
@@ -204,7 +209,7 @@ void fxi_context_finish(fx_ctx *ctx)
 		if (!texts[n])
 			break;
 		if (w->n > SHOWN)
-			log_line(ctx->chain, FXI_WARNING, ctx->label, texts[n]);
+			fxi_chain_log(ctx->chain, FXI_WARNING, ctx->label, texts[n]);
 		n++;
 	}
 	if (texts && ctx->n_unkept > 0 &&

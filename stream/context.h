@@ -50,6 +50,7 @@ struct fxi_chain {
 	int64_t n_stages;
 	fx_ctx *stages;
 	atomic_bool stop;      /* asked from outside, or a gadget failed */
+	atomic_bool input_cut; /* the source ended too early; set before the first queue is closed */
 	int wake_fd;           /* eventfd that takes a stop out of a signal handler */
 	bool ran;
 
@@ -85,6 +86,8 @@ void fxi_context_finish(fx_ctx *ctx);
 /** For fxi_files and fxi_cache: a warning of whatever gadget this thread works for; arg is the chain. */
 void fxi_chain_warn(void *arg, const char *text);
 
+/** A line to the run's log, if there is one; gadget NULL: the engine's own. */
+void fxi_chain_log(const fxi_chain *c, int level, const char *gadget, const char *text);
 /** Records a failure where it is the first cause, and stops everything. ctx NULL: not a gadget's. */
 void fxi_chain_fail(fxi_chain *c, const fx_ctx *ctx, int status, const char *text);
 

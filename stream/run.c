@@ -244,6 +244,13 @@ static void feed(fxi_chain *c, struct feeder *f)
 			status = fxi_queue_put(c->stages[0].in, msg, &waited_s);
 			f->n_messages++;
 		}
+		if (status == FX_EDATA && f->source->cut_short) {
+			/* a lost connection, a client that stopped: what is open is flushed, and gadgets decide what it is worth */
+			atomic_store_explicit(&c->input_cut, true, memory_order_release);
+			fxi_chain_log(c, FXI_WARNING, NULL, err.text);
+			fxi_queue_close(c->stages[0].in);
+			return;
+		}
 		if (status != FX_OK) {
 			fxi_chain_fail(c, NULL, status, err.text);
 			return;

@@ -12,6 +12,8 @@ struct fxi_source {
 	char *digest;           /**< of the input's content, for the record; NULL where there is none (a live stream) */
 	/** The next message into *out (given away); *out NULL at the end of input. */
 	int (*next)(fxi_source *self, fx_msg **out, fx_error *err);
+	/** Set where `next` failed with FX_EDATA only because the input ended too early: what came before is whole. */
+	bool cut_short;
 	/** Share of the input already read, 0..1; negative where unknown. */
 	double (*progress)(const fxi_source *self);
 	void (*close)(fxi_source *self);  /**< frees the source too */

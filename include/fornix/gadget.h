@@ -62,6 +62,9 @@ FX_EXPORT bool fx_wanted(fx_ctx *ctx, unsigned kind);
 /** True once the run is being stopped; long loops ask, and return FX_ECANCELED. */
 FX_EXPORT bool fx_stopped(fx_ctx *ctx);
 
+/** In flush: true where the input did not end but broke off (a lost connection), so that what is open is incomplete. */
+FX_EXPORT bool fx_input_cut(fx_ctx *ctx);
+
 /** The scan header. Never NULL in open, process and flush. */
 FX_EXPORT const fx_header *fx_scan(fx_ctx *ctx);
 /** The gadget's own handle on the run's backend; its error slot is fx_err(ctx). */

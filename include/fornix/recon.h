@@ -424,8 +424,11 @@ FX_EXPORT void fx_collector_free(fx_collector *c);
  * imaging readout. Other auxiliary readouts are the caller's business.
  */
 FX_EXPORT int fx_collector_add(fx_collector *c, const fx_acquisition *a, const fx_array *phi2, double norm2);
-/** End of input: closes what is open. *n_partial tells how many were cut short. */
-FX_EXPORT int fx_collector_end(fx_collector *c, int64_t *n_partial);
+/**
+ * End of input: closes what is open. With input_cut all of it was cut short, else what is known to lack readouts. *n_partial
+ * tells how many were.
+ */
+FX_EXPORT int fx_collector_end(fx_collector *c, bool input_cut, int64_t *n_partial);
 
 /** Bytes that a frame takes from its first sample to its image, given what its running sums take (fx_fourier_bytes). */
 FX_EXPORT double fx_plan_bytes(const fx_frame *frame, double sums_bytes);
