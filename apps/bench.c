@@ -8,7 +8,7 @@
 
 #include "apps/bench_quality.h"
 #include "apps/common.h"
-#include "io/aside.h"
+#include "apps/json_file.h"
 #include "stream/nearest.h"
 
 static const char summary[] =
@@ -81,39 +81,17 @@ JsonBuilder *fxi_bench_record(const char *name)
 	return b;
 }
 
-static int write_json(JsonBuilder *b, const char *path, fx_error *err)
-{
-	JsonGenerator *generator = json_generator_new();
-	JsonNode *root = json_builder_get_root(b);
-	fxi_aside *aside = NULL;
-	gsize size;
-	char *text;
-	int status = fxi_aside_open(path, err, &aside);
-
-	json_generator_set_root(generator, root);
-	json_generator_set_pretty(generator, TRUE);
-	text = json_generator_to_data(generator, &size);
-	if (status == FX_OK)
-		status = fxi_aside_write(aside, text, size, err);
-	if (status == FX_OK)
-		status = fxi_aside_write(aside, "\n", 1, err);
-	if (status == FX_OK)
-		status = fxi_aside_commit(aside, err);
-	else
-		fxi_aside_abandon(aside);
-	g_free(text);
-	json_node_unref(root);
-	g_object_unref(generator);
-	return status;
-}
-
 int fxi_bench_record_end(JsonBuilder *b, const char *path, fx_error *err)
 {
 	int status = FX_OK;
 
 	json_builder_end_object(b);
-	if (path)
-		status = write_json(b, path, err);
+	if (path) {
+		JsonNode *root = json_builder_get_root(b);
+
+		status = fxi_json_write(root, path, err);
+		json_node_unref(root);
+	}
 	g_object_unref(b);
 	return status;
 }

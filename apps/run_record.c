@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/aside.h"
+#include "apps/json_file.h"
 #include "stream/record.h"
 
 /* JSON is UTF-8, file names need not be. */
@@ -205,28 +205,11 @@ static JsonNode *build(const fxi_run_record *r)
 
 int fxi_run_record_write(const fxi_run_record *r, const char *dir, fx_error *err)
 {
-	JsonGenerator *generator = json_generator_new();
 	JsonNode *root = build(r);
-	char *path = g_build_filename(dir, "run.json", NULL), *text;
-	fxi_aside *aside = NULL;
-	gsize size;
-	int status;
+	char *path = g_build_filename(dir, "run.json", NULL);
+	int status = fxi_json_write(root, path, err);
 
-	json_generator_set_root(generator, root);
-	json_generator_set_pretty(generator, TRUE);
-	text = json_generator_to_data(generator, &size);
-	status = fxi_aside_open(path, err, &aside);
-	if (status == FX_OK)
-		status = fxi_aside_write(aside, text, size, err);
-	if (status == FX_OK)
-		status = fxi_aside_write(aside, "\n", 1, err);
-	if (status == FX_OK)
-		status = fxi_aside_commit(aside, err);
-	else
-		fxi_aside_abandon(aside);
-	g_free(text);
 	g_free(path);
 	json_node_unref(root);
-	g_object_unref(generator);
 	return status;
 }
