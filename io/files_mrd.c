@@ -260,7 +260,7 @@ int fxi_product_mrd(fxi_folder *folder, const fx_sink_options *options, fx_error
 		free(path);
 		return fx_error_set(err, FX_ENOMEM, "out of memory while opening %s", options->name);
 	}
-	p->base = (fxi_product){add, commit, abandon};
+	p->base = (fxi_product){.add = add, .commit = commit, .abandon = abandon};
 	p->folder = folder;
 	p->group = p->header_type = p->text_type = -1;
 	fxi_h5_enter(&guard);

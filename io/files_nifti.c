@@ -135,7 +135,7 @@ int fxi_product_nifti(fxi_folder *folder, const fx_sink_options *options, fx_err
 		free(p);
 		return fx_error_set(err, FX_ENOMEM, "out of memory while opening %s", options->name);
 	}
-	p->base = (fxi_product){add, commit, free_product};
+	p->base = (fxi_product){.add = add, .commit = commit, .abandon = free_product};
 	p->folder = folder;
 	p->complex_values = options->complex_values;
 	*out = &p->base;

@@ -370,7 +370,7 @@ int fxi_product_png(fxi_folder *folder, const fx_sink_options *options, fx_error
 		free(p);
 		return fx_error_set(err, FX_ENOMEM, "out of memory while opening %s", options->name);
 	}
-	p->base = (fxi_product){add, commit, free_product};
+	p->base = (fxi_product){.add = add, .commit = commit, .abandon = free_product};
 	p->folder = folder;
 	p->low = options->window_low;
 	p->high = options->window_high;

@@ -275,9 +275,46 @@ int fx_sink_open(fx_ctx *ctx, const fx_sink_options *options, fx_sink **out)
 	return FX_OK;
 }
 
+static int cannot_hold(fx_ctx *ctx, const char *what)
+{
+	return fx_fail(ctx, FX_EINVAL, "a file of this format does not hold %s", what);
+}
+
 int fx_sink_add(fx_ctx *ctx, fx_sink *sink, const fx_image *image)
 {
-	return sink->product->add(sink->product, image, &ctx->err);
+	return sink->product->add ? sink->product->add(sink->product, image, &ctx->err) : cannot_hold(ctx, "images");
+}
+
+int fx_sink_volume(fx_ctx *ctx, fx_sink *sink, const fx_volume *volume)
+{
+	return sink->product->add_volume ? sink->product->add_volume(sink->product, volume, &ctx->err) :
+		cannot_hold(ctx, "a volume");
+}
+
+int fx_sink_tracts(fx_ctx *ctx, fx_sink *sink, const fx_tracts *tracts)
+{
+	return sink->product->add_tracts ? sink->product->add_tracts(sink->product, tracts, &ctx->err) :
+		cannot_hold(ctx, "tracts");
+}
+
+int fx_sink_text(fx_ctx *ctx, fx_sink *sink, const char *text)
+{
+	return sink->product->add_text ? sink->product->add_text(sink->product, text, &ctx->err) : cannot_hold(ctx, "text");
+}
+
+int fx_write_volume(fx_ctx *ctx, const char *name, const fx_volume *volume)
+{
+	fx_sink_options options = {.format = FX_FORMAT_VOLUME, .name = name};
+	fx_sink *sink;
+	int status = fx_sink_open(ctx, &options, &sink);
+
+	if (status != FX_OK)
+		return status;
+	status = fx_sink_volume(ctx, sink, volume);
+	if (status == FX_OK)
+		return fx_sink_commit(ctx, sink);
+	fx_sink_abandon(sink);
+	return status;
 }
 
 int fx_sink_commit(fx_ctx *ctx, fx_sink *sink)

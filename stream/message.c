@@ -17,6 +17,10 @@ struct fx_msg {
 		fx_waveform waveform;
 		fx_frame frame;
 		fx_image image;
+		fx_series series;
+		fx_tensors tensors;
+		fx_metric metric;
+		fx_tracts tracts;
 		char *text;
 	} of;
 };
@@ -42,6 +46,35 @@ const char *fx_kind_name(unsigned kind)
 }
 
 #define MAX_SLOTS 12
+
+static int diffusion_slots(fx_msg *m, fx_array **list[MAX_SLOTS])
+{
+	int n = 0;
+
+	if (m->kind == FX_SERIES) {
+		list[n++] = &m->of.series.data;
+		list[n++] = &m->of.series.mask;
+	} else if (m->kind == FX_TENSORS) {
+		list[n++] = &m->of.tensors.d;
+		list[n++] = &m->of.tensors.s0;
+		list[n++] = &m->of.tensors.residual;
+		list[n++] = &m->of.tensors.mask;
+		list[n++] = &m->of.tensors.flags;
+	} else if (m->kind == FX_METRIC) {
+		list[n++] = &m->of.metric.field;
+		list[n++] = &m->of.metric.d;
+		list[n++] = &m->of.metric.fa;
+		list[n++] = &m->of.metric.md;
+		list[n++] = &m->of.metric.mask;
+	} else if (m->kind == FX_TRACTS) {
+		list[n++] = &m->of.tracts.offsets;
+		list[n++] = &m->of.tracts.points;
+		list[n++] = &m->of.tracts.riemann;
+		list[n++] = &m->of.tracts.values;
+		list[n++] = &m->of.tracts.seeds;
+	}
+	return n;
+}
 
 /* The payload's array slots; returns how many. What freeing, sharing and counting bytes have in common. */
 static int slots(fx_msg *m, fx_array **list[MAX_SLOTS])
@@ -74,6 +107,8 @@ static int slots(fx_msg *m, fx_array **list[MAX_SLOTS])
 		list[n++] = &f->estimate;
 		list[n++] = &f->first_k;
 		list[n++] = &f->w;
+	} else {
+		n = diffusion_slots(m, list);
 	}
 	return n;
 }
@@ -89,6 +124,10 @@ fx_msg *fx_msg_new(unsigned kind)
 	case FX_TEXT:
 	case FX_FRAME:
 	case FX_IMAGE:
+	case FX_SERIES:
+	case FX_TENSORS:
+	case FX_METRIC:
+	case FX_TRACTS:
 		break;
 	default:
 		return NULL;
@@ -100,6 +139,8 @@ fx_msg *fx_msg_new(unsigned kind)
 	m->kind = kind;
 	if (kind == FX_WEIGHTED)
 		m->of.weighted.frame_id = -1;
+	else if (kind == FX_SERIES)
+		m->of.series.volume = -1;
 	return m;
 }
 
@@ -128,7 +169,7 @@ static void free_meta(fx_image *image)
 
 void fx_drop(fx_msg *m)
 {
-	fx_array **list[MAX_SLOTS];
+	fx_array **list[MAX_SLOTS] = {NULL};
 	int n;
 
 	if (!m || __atomic_sub_fetch(&m->refs, 1, __ATOMIC_ACQ_REL) > 0)
@@ -140,6 +181,10 @@ void fx_drop(fx_msg *m)
 		free_meta(&m->of.image);
 	else if (m->kind == FX_TEXT)
 		free(m->of.text);
+	else if (m->kind == FX_SERIES)
+		fx_series_info_unref(m->of.series.info);
+	else if (m->kind == FX_TRACTS)
+		fx_tracts_info_unref(m->of.tracts.info);
 	fx_free(m);
 }
 
@@ -165,7 +210,7 @@ static int copy_strings(const fx_msg *m, fx_msg *copy)
 int fx_msg_own(fx_msg **m)
 {
 	fx_msg *copy;
-	fx_array **list[MAX_SLOTS];
+	fx_array **list[MAX_SLOTS] = {NULL};
 	int n, status;
 
 	if (__atomic_load_n(&(*m)->refs, __ATOMIC_ACQUIRE) == 1)
@@ -180,6 +225,10 @@ int fx_msg_own(fx_msg **m)
 	n = slots(copy, list);
 	for (int i = 0; i < n; i++)
 		fx_array_ref(*list[i]);
+	if (copy->kind == FX_SERIES)
+		fx_series_info_ref(copy->of.series.info);
+	else if (copy->kind == FX_TRACTS)
+		fx_tracts_info_ref(copy->of.tracts.info);
 	status = copy_strings(*m, copy);
 	fx_drop(*m);
 	if (status != FX_OK) {
@@ -192,7 +241,7 @@ int fx_msg_own(fx_msg **m)
 
 int64_t fx_msg_bytes(const fx_msg *m)
 {
-	fx_array **list[MAX_SLOTS];
+	fx_array **list[MAX_SLOTS] = {NULL};
 	int n = slots((fx_msg *)(uintptr_t)m, list);
 	int64_t bytes = (int64_t)sizeof *m;
 
@@ -227,6 +276,26 @@ fx_frame *fx_msg_frame(fx_msg *m)
 fx_image *fx_msg_image(fx_msg *m)
 {
 	return m->kind == FX_IMAGE ? &m->of.image : NULL;
+}
+
+fx_series *fx_msg_series(fx_msg *m)
+{
+	return m->kind == FX_SERIES ? &m->of.series : NULL;
+}
+
+fx_tensors *fx_msg_tensors(fx_msg *m)
+{
+	return m->kind == FX_TENSORS ? &m->of.tensors : NULL;
+}
+
+fx_metric *fx_msg_metric(fx_msg *m)
+{
+	return m->kind == FX_METRIC ? &m->of.metric : NULL;
+}
+
+fx_tracts *fx_msg_tracts(fx_msg *m)
+{
+	return m->kind == FX_TRACTS ? &m->of.tracts : NULL;
 }
 
 const char *fx_msg_text(const fx_msg *m)

@@ -17,7 +17,11 @@
 /** A product being written; what an fx_sink is inside. */
 typedef struct fxi_product fxi_product;
 struct fxi_product {
+	/* What it takes; NULL where its format cannot hold that. */
 	int (*add)(fxi_product *self, const fx_image *image, fx_error *err);
+	int (*add_volume)(fxi_product *self, const fx_volume *volume, fx_error *err);
+	int (*add_tracts)(fxi_product *self, const fx_tracts *tracts, fx_error *err);
+	int (*add_text)(fxi_product *self, const char *text, fx_error *err);
 	/** Finishes the file(s), renames them into place, adds their names to the run's list; frees self. */
 	int (*commit)(fxi_product *self, fx_error *err);
 	void (*abandon)(fxi_product *self); /**< removes what was written aside; frees self */

@@ -6,6 +6,7 @@
 #include <fornix/array.h>
 #include <fornix/backend.h>
 #include <fornix/base.h>
+#include <fornix/diffusion.h>
 #include <fornix/gadget.h>
 #include <fornix/message.h>
 #include <fornix/property.h>

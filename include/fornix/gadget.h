@@ -88,11 +88,17 @@ FX_EXPORT void fx_record_count(fx_ctx *ctx, const char *key, int64_t more);
 
 /* ---- files, through the run's own I/O -------------------------------------------------------- */
 
-enum fx_format { FX_FORMAT_MRD = 1, FX_FORMAT_NIFTI, FX_FORMAT_PNG };
+enum fx_format {
+	FX_FORMAT_MRD = 1, FX_FORMAT_NIFTI, FX_FORMAT_PNG, /* take images; PNG takes tracts too */
+	FX_FORMAT_VOLUME,                                  /* one fx_volume as NIfTI */
+	FX_FORMAT_TCK, FX_FORMAT_TRK, FX_FORMAT_TRX,       /* take tracts */
+	FX_FORMAT_TEXT                                     /* takes text: JSON, CSV, b-tables */
+};
 
 typedef struct fx_sink_options {
 	int format;         /**< enum fx_format */
 	const char *name;   /**< file name inside the output folder, e.g. "image.nii.gz"; no folder part */
+	const fx_tracts_info *tracts; /**< tract formats and PNG of tracts: of the set to come; borrowed until fx_sink_open returns */
 	bool complex_values;/**< NIfTI: keep complex64 instead of the magnitude */
 	double window_low, window_high; /**< PNG: percentiles of the shown range, 0..100 */
 } fx_sink_options;
@@ -102,6 +108,25 @@ typedef struct fx_sink fx_sink;
 FX_EXPORT int fx_sink_open(fx_ctx *ctx, const fx_sink_options *options, fx_sink **out);
 /** Adds one image (borrowed). */
 FX_EXPORT int fx_sink_add(fx_ctx *ctx, fx_sink *sink, const fx_image *image);
+/** A field of voxels as one NIfTI file, with its own affine (sform; qform too where it does not shear). */
+typedef struct fx_volume {
+	const fx_lattice *lattice;
+	const fx_array *data;    /**< {x, y, z} or {x, y, z, n}: f32, f64, u8, i16, i32; u8 {3, x, y, z} where rgb */
+	bool rgb;                /**< NIfTI's RGB24 */
+	bool symmetric;          /**< n is 6: written as {x, y, z, 1, 6}, intent SYMMATRIX of order 3 */
+	bool vector;             /**< n is 3: written as {x, y, z, 1, 3}, intent VECTOR; else {x, y, z, n} */
+	const char *description; /**< up to 79 characters, or NULL */
+	const char *comment;     /**< a header extension of plain text: how it was made, caveats; or NULL */
+} fx_volume;
+
+/** Gives a FX_FORMAT_VOLUME sink its one volume. */
+FX_EXPORT int fx_sink_volume(fx_ctx *ctx, fx_sink *sink, const fx_volume *volume);
+/** Adds a batch of fibres, or the end mark (does nothing), to a sink of a tract format or a PNG. Streams to disk. */
+FX_EXPORT int fx_sink_tracts(fx_ctx *ctx, fx_sink *sink, const fx_tracts *tracts);
+/** Adds text to a FX_FORMAT_TEXT sink. */
+FX_EXPORT int fx_sink_text(fx_ctx *ctx, fx_sink *sink, const char *text);
+/** Opens a FX_FORMAT_VOLUME sink, gives it the volume and commits it. */
+FX_EXPORT int fx_write_volume(fx_ctx *ctx, const char *name, const fx_volume *volume);
 /** Finishes and renames; ends the sink's life, also on failure. */
 FX_EXPORT int fx_sink_commit(fx_ctx *ctx, fx_sink *sink);
 /**

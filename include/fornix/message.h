@@ -30,7 +30,7 @@ enum fx_kind {
 	FX_TEXT = 1u << 3,
 	FX_FRAME = 1u << 4,
 	FX_IMAGE = 1u << 5,
-	FX_SERIES = 1u << 6,   /* from here on: the diffusion chain */
+	FX_SERIES = 1u << 6,   /* from here on: the diffusion chain, in its order */
 	FX_TENSORS = 1u << 7,
 	FX_METRIC = 1u << 8,
 	FX_TRACTS = 1u << 9
@@ -137,6 +137,142 @@ typedef struct fx_frame {
 	double residual_data;             /**< ||F rho - D|| / ||D|| at the end */
 } fx_frame;
 
+/* ---- the diffusion chain -------------------------------------------------------------------- */
+
+/** A voxel grid and where it lies. Vectors and tensors of the diffusion chain are in RAS axes, lengths in mm. */
+typedef struct fx_lattice {
+	int64_t dims[3];
+	double affine[3][4];     /**< voxel index (centre of the first voxel is 0) to RAS mm; may shear */
+	bool has_affine;         /**< false: orientation unknown, affine is diag(voxel sizes) */
+} fx_lattice;
+
+/** What a reader of the products has to know; bits that travel with the data. */
+enum fx_caveat {
+	FX_CAVEAT_SHOT_PHASE = 1u << 0, /**< several shots a volume were combined without a phase reference */
+	FX_CAVEAT_PARTIAL = 1u << 1     /**< the input broke off: volumes are missing */
+};
+
+#define FX_ORIGIN_TEXT 200
+
+/** One volume's diffusion weighting. */
+typedef struct fx_gradient {
+	double b;                /**< s/mm^2 */
+	double dir[3];           /**< unit vector, RAS; 0 where there is none (b = 0) */
+} fx_gradient;
+
+/** What all items of a series share. Counted; never written to once an item was sent. */
+typedef struct fx_series_info {
+	int refs;                /**< atomic */
+	fx_lattice lattice;
+	int64_t n_volumes;
+	fx_gradient *gradients;  /**< n_volumes, owned */
+	unsigned caveats;        /**< enum fx_caveat bits, as known so far */
+	char origin[FX_ORIGIN_TEXT]; /**< where the table came from: "MRD header, by repetition", "dwi.bval and dwi.bvec" */
+} fx_series_info;
+
+/** A new one (count 1) with n_volumes zeroed gradients; NULL when memory is short. */
+FX_EXPORT fx_series_info *fx_series_info_new(int64_t n_volumes);
+FX_EXPORT fx_series_info *fx_series_info_ref(fx_series_info *info);
+FX_EXPORT void fx_series_info_unref(fx_series_info *info);
+
+/** One volume of a diffusion series, or its end mark. Volumes come in any order, each at most once; then one end mark. */
+typedef struct fx_series {
+	fx_series_info *info;    /**< a reference */
+	bool end;                /**< end mark: data are NULL */
+	int64_t volume;          /**< index into the table; -1 in the end mark */
+	fx_array *data;          /**< f32 or cf32 {x, y, z} */
+	fx_array *mask;          /**< end mark: u8 {x, y, z}, 1 inside the object, from `dwi_mask`; else NULL */
+	unsigned caveats;        /**< end mark: all that became known */
+} fx_series;
+
+enum fx_fit_method { FX_FIT_GIVEN = 0, FX_FIT_OLS, FX_FIT_WLS };
+
+/** Why a voxel's tensor is to be taken with care: bits of fx_tensors.flags. */
+enum fx_tensor_flag {
+	FX_TENSOR_OUTSIDE = 1u << 0,   /**< not in the mask: zeros */
+	FX_TENSOR_UNFITTED = 1u << 1,  /**< too few usable signals (not finite, or not positive): zeros */
+	FX_TENSOR_CLAMPED = 1u << 2,   /**< an eigenvalue was below the floor and raised to it */
+	FX_TENSOR_ISOTROPIC = 1u << 3, /**< no diffusion weighting is seen (all signals alike): FA and directions are undefined */
+	FX_TENSOR_DROPPED = 1u << 4    /**< fitted without some of its signals */
+};
+
+/** A field of diffusion tensors. */
+typedef struct fx_tensors {
+	fx_lattice lattice;
+	fx_array *d;             /**< f32 {6, x, y, z}: xx, xy, yy, xz, yz, zz in RAS axes, um^2/ms (= 1e-3 mm^2/s) */
+	fx_array *s0;            /**< f32 {x, y, z}, or NULL */
+	fx_array *residual;      /**< f32 {x, y, z}: root mean square of S - S_fit, in units of S; or NULL */
+	fx_array *mask;          /**< u8 {x, y, z}: 1 where there is a tensor; NULL: everywhere */
+	fx_array *flags;         /**< u8 {x, y, z}: enum fx_tensor_flag bits, or NULL */
+	int fit;                 /**< enum fx_fit_method */
+	bool provisional;        /**< a first look: the final fit follows as a message of its own */
+	unsigned caveats;
+	char origin[FX_ORIGIN_TEXT];
+} fx_tensors;
+
+enum fx_metric_kind { FX_METRIC_INVERSE = 0, FX_METRIC_ADJUGATE, FX_METRIC_SHARPENED };
+
+/**
+ * The Riemannian metric of a tensor field, as the tracker reads it (van Aart et al. 2011): per voxel 24 floats, the
+ * contravariant tensor and the three partial derivatives of its inverse g, all in voxel index coordinates.
+ */
+typedef struct fx_metric {
+	fx_lattice lattice;
+	int kind;                /**< enum fx_metric_kind */
+	double power;            /**< of FX_METRIC_SHARPENED; else 1 */
+	fx_array *field;         /**< f32 {24, x, y, z}: G = g^-1, then dg/di, dg/dj, dg/dk; each xx, xy, yy, xz, yz, zz */
+	fx_array *d;             /**< f32 {6, x, y, z}: the diffusion tensors as in fx_tensors (floored), for `streamline` */
+	fx_array *fa, *md;       /**< f32 {x, y, z}: FA; MD in um^2/ms */
+	fx_array *mask;          /**< u8 {x, y, z}: where fibres may go */
+	unsigned caveats;
+	char origin[FX_ORIGIN_TEXT];
+} fx_metric;
+
+enum fx_track_method { FX_TRACK_GEODESIC = 0, FX_TRACK_STREAMLINE };
+
+/** Why a fibre's end is where it is. */
+enum fx_track_stop {
+	FX_TRACK_STOP_VOLUME = 0, /**< left the volume */
+	FX_TRACK_STOP_STEPS,      /**< max steps or length */
+	FX_TRACK_STOP_MASK, FX_TRACK_STOP_FA, FX_TRACK_STOP_ANGLE, FX_TRACK_STOP_CSF,
+	FX_TRACK_STOP_UNDEFINED,  /**< the metric is not finite or not positive there */
+	FX_TRACK_STOP_TARGET,     /**< cut at a target region, by `connect` */
+	FX_N_TRACK_STOPS
+};
+
+#define FX_TRACT_VALUES 12
+#define FX_TRACT_NAME 20     /**< what .trk has room for, the NUL included */
+
+/** What all items of a tract set share. Counted; never written to once an item was sent. */
+typedef struct fx_tracts_info {
+	int refs;                /**< atomic */
+	fx_lattice lattice;      /**< of the image they were tracked in */
+	int method;              /**< enum fx_track_method */
+	int metric_kind;         /**< enum fx_metric_kind; meaningful for geodesics */
+	double power, step_mm;
+	int n_values;            /**< per fibre */
+	char names[FX_TRACT_VALUES][FX_TRACT_NAME]; /**< "length_mm", "measure", ... */
+	unsigned caveats;
+	char origin[FX_ORIGIN_TEXT]; /**< how they were made, in words: method, integrator, metric, step, seeds */
+} fx_tracts_info;
+
+FX_EXPORT fx_tracts_info *fx_tracts_info_new(void);
+FX_EXPORT fx_tracts_info *fx_tracts_info_ref(fx_tracts_info *info);
+FX_EXPORT void fx_tracts_info_unref(fx_tracts_info *info);
+
+/** A bounded batch of fibres, or the end mark of the set (n 0, arrays NULL). */
+typedef struct fx_tracts {
+	fx_tracts_info *info;    /**< a reference */
+	bool end;
+	int64_t first;           /**< number of the first fibre, counted over the set; end mark: how many there were */
+	int64_t n;
+	fx_array *offsets;       /**< u32 {n + 1}: fibre i has points [offsets[i], offsets[i + 1]) */
+	fx_array *points;        /**< f32 {3, n_points}: RAS mm */
+	fx_array *riemann;       /**< f32 {n_points}: Riemannian length from the fibre's first point; NULL for streamlines */
+	fx_array *values;        /**< f32 {n_values, n} */
+	fx_array *seeds;         /**< u32 {n}: number of the seed that each came from, or NULL */
+} fx_tracts;
+
 /** One entry of an image's meta data. */
 typedef struct fx_meta {
 	char *name, *value;
@@ -152,8 +288,8 @@ typedef struct fx_image {
 typedef struct fx_msg fx_msg;
 
 /**
- * A new message of one kind with a zeroed payload (frame_id is -1, density NONE). NULL when memory is
- * short or the kind has no payload above. Its bytes grow as arrays are put into it; see fx_msg_bytes.
+ * A new message of one kind with a zeroed payload (frame_id and a series item's volume are -1, density NONE). NULL when memory is
+ * short or the kind is unknown. Its bytes grow as arrays are put into it; see fx_msg_bytes.
  */
 FX_EXPORT fx_msg *fx_msg_new(unsigned kind);
 FX_EXPORT unsigned fx_msg_kind(const fx_msg *m);
@@ -171,6 +307,10 @@ FX_EXPORT fx_weighted *fx_msg_weighted(fx_msg *m);
 FX_EXPORT fx_waveform *fx_msg_waveform(fx_msg *m);
 FX_EXPORT fx_frame *fx_msg_frame(fx_msg *m);
 FX_EXPORT fx_image *fx_msg_image(fx_msg *m);
+FX_EXPORT fx_series *fx_msg_series(fx_msg *m);
+FX_EXPORT fx_tensors *fx_msg_tensors(fx_msg *m);
+FX_EXPORT fx_metric *fx_msg_metric(fx_msg *m);
+FX_EXPORT fx_tracts *fx_msg_tracts(fx_msg *m);
 /** The text of a FX_TEXT message; NULL for other kinds. */
 FX_EXPORT const char *fx_msg_text(const fx_msg *m);
 FX_EXPORT fx_msg *fx_msg_new_text(const char *text);

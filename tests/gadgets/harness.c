@@ -102,7 +102,7 @@ static int files_open(fxi_files *self, const fx_sink_options *options, fx_error 
 	struct product *p = g_new0(struct product, 1);
 
 	(void)err;
-	p->base = (fxi_product){product_add, product_commit, product_abandon};
+	p->base = (fxi_product){.add = product_add, .commit = product_commit, .abandon = product_abandon};
 	p->h = ((struct files *)self)->h;
 	p->keeps.options = *options;
 	p->keeps.name = g_strdup(options->name);

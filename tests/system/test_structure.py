@@ -45,6 +45,8 @@ RULES = {
     "io": (["io", "stream"], [GLIB, re.compile(r"^(ismrmrd/|hdf5|H5|nifti/|cairo|zlib\.h|json-glib/)")]),
     # small dense problems (coils by coils) and digests need no backend
     "recon": (["recon"], [re.compile(r"^(cblas\.h|lapacke\.h|glib\.h)$")]),
+    # gradients, fits, metrics, fibres: the same
+    "diffusion": (["diffusion"], [re.compile(r"^(lapacke\.h|glib\.h)$")]),
     "host": (["host"], [re.compile(r"^(fftw3\.h|cblas\.h|lapacke\.h|immintrin\.h)$")]),
     "gadgets": ([], [re.compile("^ismrmrd/")]),
     "docs/example-gadget": ([], []),

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * diffusion.h - from a diffusion series to tensors, a metric, geodesic fibres and connections; backend-neutral.
+ *
+ * Conventions: directions and tensors in RAS axes; b in s/mm^2; D in um^2/ms (1e-3 mm^2/s), six components in the
+ * order xx, xy, yy, xz, yz, zz (NIfTI's); positions in RAS mm unless a voxel index is said. Failures are explained
+ * in the error slot given (m->err where there is a handle).
+ */
+#ifndef FORNIX_DIFFUSION_H
+#define FORNIX_DIFFUSION_H
+
+#include <fornix/array.h>
+#include <fornix/backend.h>
+#include <fornix/base.h>
+#include <fornix/message.h>
+#include <fornix/scan.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- lattices (diffusion/lattice.c) ----------------------------------------------------------- */
+
+/** inverse of the lattice's affine: RAS mm to voxel index. FX_EDATA where it is singular or not finite. */
+FX_EXPORT int fx_lattice_inverse(const fx_lattice *l, double inverse[3][4], fx_error *err);
+/** y = A x + t. */
+FX_EXPORT void fx_affine_apply(const double affine[3][4], const double x[3], double y[3]);
+/** Lengths in mm of one voxel along each index axis. */
+FX_EXPORT void fx_lattice_voxel_mm(const fx_lattice *l, double mm[3]);
+/**
+ * The lattice of an MRD volume: LPS position of the centre voxel floor(N/2), directions and field of view into RAS. Where
+ * the header has no usable geometry, has_affine is false.
+ */
+FX_EXPORT void fx_lattice_of_image(const fx_image *first_slice, const float slice_step_mm[3], int64_t n_slices, fx_lattice *out);
+/** True where dims agree and affines differ by less than `tolerance_mm` at every corner. */
+FX_EXPORT bool fx_lattice_same(const fx_lattice *a, const fx_lattice *b, double tolerance_mm);
+
+/* ---- gradient tables (diffusion/gradients.c) -------------------------------------------------- */
+
+/**
+ * FSL's bvals and bvecs: bvals of n numbers in any shape; bvecs 3 x n or n x 3 (a 3 x 3 table is taken as rows of x, y, z, FSL's
+ * own form). Vectors are in the image's index axes, x negated where the affine's determinant is positive, and are turned
+ * to RAS by the affine's axes without their lengths. Rows that are NaN or zero are b0; others are made unit vectors; b is
+ * not scaled by their length (what was not of unit length is told in *n_scaled). FX_EDATA: lengths disagree (both said), b negative
+ * or not finite, b > 0 without a direction.
+ */
+FX_EXPORT int fx_gradients_from_fsl(const fx_array *bvals, const fx_array *bvecs, const fx_lattice *lattice, int64_t n,
+	fx_gradient *out, int64_t *n_scaled, fx_error *err);
+/** MRtrix's table, f64 {4, n}: gx gy gz b in RAS. Scaling of b by |g|^2 as MRtrix does: where vectors are far from unit length. */
+FX_EXPORT int fx_gradients_from_mrtrix(const fx_array *table, int64_t n, fx_gradient *out, fx_error *err);
+
+/* ---- tensors (diffusion/tensor.c) ------------------------------------------------------------- */
+
+/** Eigenvalues (descending) and unit eigenvectors (vectors[i] belongs to values[i]) of a symmetric matrix, in double. */
+FX_EXPORT void fx_tensor_eigen(const double d[6], double values[3], double vectors[3][3]);
+/** FA of three eigenvalues; 0 where all are 0. */
+FX_EXPORT double fx_tensor_fa(const double values[3]);
+/** Inverse of a symmetric matrix; false where it is singular or not finite. */
+FX_EXPORT bool fx_tensor_inverse(const double d[6], double inverse[6]);
+/** R d R^T for any 3 x 3 matrix R (rows). */
+FX_EXPORT void fx_tensor_turn(const double r[3][3], const double d[6], double out[6]);
+
+enum fx_tensor_map {
+	FX_MAP_FA = 0, FX_MAP_MD, FX_MAP_AD, FX_MAP_RD, FX_MAP_COLOUR_FA /* u8 {3, x, y, z} */, FX_MAP_EVEC /* f32 {x, y, z, 3} */,
+	FX_MAP_EVALS /* f32 {x, y, z, 3} */, FX_N_MAPS
+};
+/** One map (new): f32 {x, y, z} but where said; diffusivities in um^2/ms; directions in RAS. 0 outside and where flagged undefined. */
+FX_EXPORT int fx_tensor_map(fx_math *m, const fx_tensors *t, int map, fx_array **out);
+
+enum fx_tensor_order { FX_ORDER_NIFTI = 0, FX_ORDER_MRTRIX, FX_ORDER_FSL };
+/** FX_FRAME_FSL: the image's index axes, x negated where the affine's determinant is positive: where FSL's bvecs live. */
+enum fx_tensor_frame { FX_FRAME_RAS = 0, FX_FRAME_IMAGE, FX_FRAME_FSL };
+/** f32 {x, y, z, 6} (new) in another program's order and frame, times `factor` (1e-3 for mm^2/s). */
+FX_EXPORT int fx_tensors_export(fx_math *m, const fx_tensors *t, int order, int frame, double factor, fx_array **out);
+/**
+ * A tensors message (new) of an image {x, y, z, 6} (or {x, y, z, 1, 6}) in that order and frame, times `factor` to um^2/ms; factor 0: 1e3 where
+ * the median trace of what is not 0 is below 0.1, that is in mm^2/s, 1 where it is between 0.3 and 30, else FX_EDATA. Voxels that are 0 or not finite are outside the
+ * mask; negative eigenvalues are flagged and floored.
+ */
+FX_EXPORT int fx_tensors_import(fx_math *m, const fx_array *image, const fx_lattice *lattice, int order, int frame, double factor,
+	fx_msg **out);
+
+/* ---- object mask (diffusion/mask.c) ----------------------------------------------------------- */
+
+/**
+ * u8 {x, y, z} (new) of the object in a mean b0 image f32 {x, y, z}: median filter of radius `median` (0: none), Otsu's threshold
+ * (times `factor`), the largest connected part (6 neighbours), holes filled. FX_EDATA where the image is constant.
+ */
+FX_EXPORT int fx_object_mask(fx_math *m, const fx_array *b0, int median, double factor, fx_array **mask);
+
+/* ---- tensor fit (diffusion/fit.c) ------------------------------------------------------------- */
+
+typedef struct fx_fit_spec {
+	int method;          /**< FX_FIT_OLS or FX_FIT_WLS */
+	int reweightings;    /**< of WLS: weights S_fit^2 of the fit before (Veraart et al. 2013); 2 */
+	double b0_max;       /**< volumes up to this b count as b0; s/mm^2 */
+	double b_min, b_max; /**< weighted volumes outside are not fitted (0, 0: none is left out) */
+	double floor;        /**< eigenvalue floor, um^2/ms */
+} fx_fit_spec;
+
+/** The fit of ln S = ln S0 - b g^T D g as volumes come. */
+typedef struct fx_fit fx_fit;
+/** FX_EDATA where fewer than 2 b-values are used or the design's rank is below 7, saying which shells there are and are used. */
+FX_EXPORT int fx_fit_new(fx_math *m, fx_series_info *info, const fx_fit_spec *spec, fx_fit **out);
+FX_EXPORT void fx_fit_free(fx_fit *f);
+/** Adds a volume f32 or cf32 {x, y, z} (magnitudes are taken): its share of the normal equations, and keeps it (shared). */
+FX_EXPORT int fx_fit_add(fx_fit *f, int64_t volume, fx_array *data);
+/** OLS tensors of the volumes so far (new message): what streams. Mask u8 or NULL. */
+FX_EXPORT int fx_fit_provisional(fx_fit *f, const fx_array *mask, fx_msg **out);
+/** The final fit over the kept series (new message). */
+FX_EXPORT int fx_fit_finish(fx_fit *f, const fx_array *mask, unsigned caveats, fx_msg **out);
+/** "b 0 (1), 2000 (20)": the shells of a table, those within 5 % or 50 s/mm^2 together. */
+FX_EXPORT void fx_shells_text(const fx_series_info *info, double b0_max, char *text, size_t size);
+
+/* ---- metric (diffusion/metric.c) -------------------------------------------------------------- */
+
+enum fx_csf { FX_CSF_KEEP = 0, FX_CSF_MASK };
+
+typedef struct fx_metric_spec {
+	int kind;            /**< enum fx_metric_kind: g = D^-1, adj D = det(D) D^-1, (D^power)^-1 */
+	double power;        /**< of FX_METRIC_SHARPENED */
+	double floor;        /**< eigenvalues of D below are raised to it, um^2/ms: 0.05 keeps g below 20 */
+	int csf;             /**< enum fx_csf: FX_CSF_MASK takes voxels with MD above csf_md out of the mask */
+	double csf_md;       /**< um^2/ms */
+} fx_metric_spec;
+
+/**
+ * The metric of a tensor field (new message). Index space: G' = A^-1 G A^-T, g' its inverse (van Aart et al. 2011; facts: the equation
+ * is covariant). Derivatives are central differences of g' where both neighbours are in the mask, second-order one-sided
+ * where one is and there is room, else first-order one-sided, 0 for a voxel alone on its axis. Just outside the mask D is continued from the
+ * inside, so that interpolation near the border reads no zeros.
+ */
+FX_EXPORT int fx_metric_build(fx_math *m, const fx_tensors *t, const fx_metric_spec *spec, fx_msg **out);
+
+/* ---- tracking (diffusion/track.c) ------------------------------------------------------------- */
+
+enum fx_integrator { FX_INTEGRATOR_EULER = 0, FX_INTEGRATOR_RK2, FX_INTEGRATOR_RK4,
+	FX_INTEGRATOR_FROZEN /* van Aart et al.'s own: the midpoint with the Christoffel symbols of the step's start; order 1 */ };
+
+typedef struct fx_track_spec {
+	int method;          /**< enum fx_track_method */
+	int integrator;      /**< enum fx_integrator */
+	double step;         /**< arc length of a step */
+	bool step_in_voxels; /**< in units of the smallest voxel edge; else mm */
+	int64_t max_steps;   /**< per direction */
+	double max_length_mm;/**< per fibre, both directions together; 0: none */
+	double min_length_mm;/**< shorter fibres are dropped (and counted) */
+	bool both_ways;      /**< from each seed along +dir and -dir, joined into one fibre */
+	bool stop_mask;      /**< also stop where the nearest voxel is outside the mask */
+	double stop_fa;      /**< stop below this FA (trilinear); 0: never */
+	double stop_angle;   /**< streamlines and geodesics: degrees between successive steps of one voxel's length; 0: never */
+	double stop_md;      /**< stop above this MD, um^2/ms; 0: never */
+} fx_track_spec;
+
+typedef struct fx_tracker fx_tracker;
+/** Borrows the metric, which must outlive it. */
+FX_EXPORT int fx_tracker_new(fx_math *m, const fx_metric *metric, const fx_track_spec *spec, fx_tracker **out);
+FX_EXPORT void fx_tracker_free(fx_tracker *t);
+/**
+ * Tracks n seeds, f64 {6, n}: position RAS mm, direction (any length, RAS; 0, 0, 0: the principal eigenvector there). *out (new) has `info` (shared), offsets, points,
+ * riemann and seeds (seed i is first_seed + i) and the values below; `first` is the caller's to set. Fibres come in the order of their seeds whatever the
+ * threads. Seeds outside the volume or mask give no fibre; they are counted in *n_outside.
+ */
+FX_EXPORT int fx_tracker_run(fx_tracker *t, fx_tracts_info *info, const fx_array *seeds, int64_t first_seed, fx_msg **out, int64_t *n_outside);
+/** Fills method, metric, step, lattice, caveats, origin and the names of the values that fx_tracker_run gives. */
+FX_EXPORT int fx_tracker_info(const fx_tracker *t, fx_tracts_info *info);
+
+/** Values of each fibre, in this order. Measure is Euclidean over Riemannian length, in the square root of the metric's unit of D. */
+enum fx_tract_value {
+	FX_VALUE_LENGTH = 0,  /**< "length_mm" */
+	FX_VALUE_RIEMANN,     /**< "riemann" */
+	FX_VALUE_MEASURE,     /**< "measure": m (Astola et al. 2007) */
+	FX_VALUE_DRIFT,       /**< "drift": largest relative change of the conserved g(v, v) along it */
+	FX_VALUE_STOP_START,  /**< "stop_start": enum fx_track_stop */
+	FX_VALUE_STOP_END,    /**< "stop_end" */
+	FX_N_VALUES
+};
+
+/* ---- seeds (diffusion/seeds.c) ---------------------------------------------------------------- */
+
+enum fx_directions { FX_DIRECTIONS_PRINCIPAL = 0, FX_DIRECTIONS_SPHERE, FX_DIRECTIONS_BOTH };
+
+/** z_i = 1 - (2 i + 1)/n, azimuth i * golden angle: f64 {3, n} unit vectors (new). */
+FX_EXPORT int fx_fibonacci_sphere(int64_t n, fx_array **out);
+/** xoshiro-based, counter-addressed: number i of stream `stream` of a seed, uniform in [0, 1), the same whatever is asked before. */
+FX_EXPORT double fx_random_at(uint64_t seed, uint64_t stream, uint64_t i);
+
+/* ---- tract sets ------------------------------------------------------------------------------- */
+
+/** Mean closest-point distance between two polylines f32 {3, n}, symmetric mean of both ways, mm. */
+FX_EXPORT double fx_tract_distance(const float *a, int64_t n_a, const float *b, int64_t n_b);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
