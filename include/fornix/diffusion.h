@@ -86,7 +86,7 @@ FX_EXPORT int fx_tensors_import(fx_math *m, const fx_array *image, const fx_latt
  * u8 {x, y, z} (new) of the object in a mean b0 image f32 {x, y, z}: median filter of radius `median` (0: none), Otsu's threshold
  * (times `factor`), the largest connected part (6 neighbours), holes filled. FX_EDATA where the image is constant.
  */
-FX_EXPORT int fx_object_mask(fx_math *m, const fx_array *b0, int median, double factor, fx_array **mask);
+FX_EXPORT int fx_b0_mask(fx_math *m, const fx_array *b0, int median, double factor, fx_array **mask);
 
 /* ---- tensor fit (diffusion/fit.c) ------------------------------------------------------------- */
 
