@@ -98,9 +98,9 @@ enum fx_format {
 typedef struct fx_sink_options {
 	int format;         /**< enum fx_format */
 	const char *name;   /**< file name inside the output folder, e.g. "image.nii.gz"; no folder part */
-	const fx_tracts_info *tracts; /**< tract formats and PNG of tracts: of the set to come; borrowed until fx_sink_open returns */
 	bool complex_values;/**< NIfTI: keep complex64 instead of the magnitude */
 	double window_low, window_high; /**< PNG: percentiles of the shown range, 0..100 */
+	const fx_tracts_info *tracts; /**< tract formats and PNG of tracts: of the set to come; borrowed until fx_sink_open returns */
 } fx_sink_options;
 
 /** A product being written aside. It appears under its name at fx_sink_commit, whole. */

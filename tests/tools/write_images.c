@@ -71,7 +71,7 @@ static fx_msg *image(int type, const int64_t dims[4], int number)
 
 static fxi_product *product(fxi_files *files, int format, const char *name, bool complex_values)
 {
-	fx_sink_options o = {format, name, complex_values, 1, 99};
+	fx_sink_options o = {.format = format, .name = name, .complex_values = complex_values, .window_low = 1, .window_high = 99};
 	fxi_product *p;
 
 	if (files->open(files, &o, &err, &p) != FX_OK)

@@ -59,7 +59,7 @@ static fx_msg *volume(void)
 
 static void write_volume(bool complex_values)
 {
-	const fx_sink_options o = {FX_FORMAT_NIFTI, "x.nii.gz", complex_values, 0, 100};
+	const fx_sink_options o = {.format = FX_FORMAT_NIFTI, .name = "x.nii.gz", .complex_values = complex_values, .window_low = 0, .window_high = 100};
 	fx_error err = {0};
 	fxi_files *files;
 	fxi_product *p;
@@ -192,7 +192,7 @@ static void other_flavours(void)
 
 static void nan_is_kept(void)
 {
-	const fx_sink_options o = {FX_FORMAT_NIFTI, "x.nii.gz", false, 0, 100};
+	const fx_sink_options o = {.format = FX_FORMAT_NIFTI, .name = "x.nii.gz", .complex_values = false, .window_low = 0, .window_high = 100};
 	fx_error err = {0};
 	fxi_files *files;
 	fxi_product *p;

@@ -74,7 +74,7 @@ static const struct {
 
 static int open_product(fxi_files *files, int i, fx_error *err, fxi_product **out)
 {
-	const fx_sink_options o = {formats[i].format, formats[i].name, false, 0, 100};
+	const fx_sink_options o = {.format = formats[i].format, .name = formats[i].name, .window_high = 100};
 
 	return files->open(files, &o, err, out);
 }
@@ -249,7 +249,7 @@ static void full_disk_raw(void)
 static void bad_names_and_folders(void)
 {
 	static const char *const names[] = {"", "a/b.nii.gz", "../x.nii", ".hidden.nii", "image.txt"};
-	fx_sink_options o = {FX_FORMAT_NIFTI, NULL, false, 0, 100};
+	fx_sink_options o = {.format = FX_FORMAT_NIFTI, .name = NULL, .complex_values = false, .window_low = 0, .window_high = 100};
 	fxi_files *files = open_files(), *none = (fxi_files *)1;
 	fx_error err = {0};
 	fxi_product *p;
@@ -259,7 +259,7 @@ static void bad_names_and_folders(void)
 		o.name = names[i];
 		CU_ASSERT_EQUAL(files->open(files, &o, NULL, &p), FX_EINVAL);
 	}
-	o = (fx_sink_options){FX_FORMAT_PNG, "x.png", false, 60, 40};
+	o = (fx_sink_options){.format = FX_FORMAT_PNG, .name = "x.png", .complex_values = false, .window_low = 60, .window_high = 40};
 	CU_ASSERT_EQUAL(files->open(files, &o, NULL, &p), FX_EINVAL);
 	files->close(files);
 	snprintf(path, sizeof path, "%s/file", folder);
