@@ -51,31 +51,42 @@ FX_EXPORT int fx_gradients_from_mrtrix(const fx_array *table, int64_t n, fx_grad
 
 /* ---- tensors (diffusion/tensor.c) ------------------------------------------------------------- */
 
-/** Eigenvalues (descending) and unit eigenvectors (vectors[i] belongs to values[i]) of a symmetric matrix, in double. */
+/**
+ * Eigenvalues (descending) and unit eigenvectors (vectors[i] belongs to values[i]; its largest component is positive) of a
+ * symmetric matrix, in double. Where d is not finite all values are NaN.
+ */
 FX_EXPORT void fx_tensor_eigen(const double d[6], double values[3], double vectors[3][3]);
 /** FA of three eigenvalues; 0 where all are 0. */
 FX_EXPORT double fx_tensor_fa(const double values[3]);
-/** Inverse of a symmetric matrix; false where it is singular or not finite. */
+/** Inverse of a symmetric matrix; false where it is singular (to the rounding of its determinant) or not finite. */
 FX_EXPORT bool fx_tensor_inverse(const double d[6], double inverse[6]);
 /** R d R^T for any 3 x 3 matrix R (rows). */
 FX_EXPORT void fx_tensor_turn(const double r[3][3], const double d[6], double out[6]);
+/** Raises the eigenvalues of d that are below `floor` to it; true where there were any. Else d stays as it is. */
+FX_EXPORT bool fx_tensor_raise(double d[6], double floor);
 
 enum fx_tensor_map {
 	FX_MAP_FA = 0, FX_MAP_MD, FX_MAP_AD, FX_MAP_RD, FX_MAP_COLOUR_FA /* u8 {3, x, y, z} */, FX_MAP_EVEC /* f32 {x, y, z, 3} */,
 	FX_MAP_EVALS /* f32 {x, y, z, 3} */, FX_N_MAPS
 };
-/** One map (new): f32 {x, y, z} but where said; diffusivities in um^2/ms; directions in RAS. 0 outside and where flagged undefined. */
+/**
+ * One map (new): f32 {x, y, z} but where said; diffusivities in um^2/ms; directions in RAS. 0 outside the mask and where there
+ * is no tensor; FA and directions are 0 too where the flags say that they are undefined.
+ */
 FX_EXPORT int fx_tensor_map(fx_math *m, const fx_tensors *t, int map, fx_array **out);
 
 enum fx_tensor_order { FX_ORDER_NIFTI = 0, FX_ORDER_MRTRIX, FX_ORDER_FSL };
-/** FX_FRAME_FSL: the image's index axes, x negated where the affine's determinant is positive: where FSL's bvecs live. */
+/**
+ * FX_FRAME_IMAGE: components along the affine's columns made unit vectors (R): D_image = R^T D R. FX_FRAME_FSL: the same, x
+ * negated where the affine's determinant is positive: where FSL's bvecs live.
+ */
 enum fx_tensor_frame { FX_FRAME_RAS = 0, FX_FRAME_IMAGE, FX_FRAME_FSL };
 /** f32 {x, y, z, 6} (new) in another program's order and frame, times `factor` (1e-3 for mm^2/s). */
 FX_EXPORT int fx_tensors_export(fx_math *m, const fx_tensors *t, int order, int frame, double factor, fx_array **out);
 /**
  * A tensors message (new) of an image {x, y, z, 6} (or {x, y, z, 1, 6}) in that order and frame, times `factor` to um^2/ms; factor 0: 1e3 where
- * the median trace of what is not 0 is below 0.1, that is in mm^2/s, 1 where it is between 0.3 and 30, else FX_EDATA. Voxels that are 0 or not finite are outside the
- * mask; negative eigenvalues are flagged and floored.
+ * the median trace of what is not 0 is below 0.1, that is in mm^2/s, 1 where it is between 0.3 and 30, else FX_EDATA. Voxels that
+ * are 0 or not finite are outside the mask; negative eigenvalues are raised to 0 and flagged.
  */
 FX_EXPORT int fx_tensors_import(fx_math *m, const fx_array *image, const fx_lattice *lattice, int order, int frame, double factor,
 	fx_msg **out);
