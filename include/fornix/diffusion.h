@@ -184,6 +184,7 @@ enum fx_tract_value {
 	FX_VALUE_DRIFT,       /**< "drift": largest relative change of the conserved g(v, v) along it */
 	FX_VALUE_STOP_START,  /**< "stop_start": enum fx_track_stop */
 	FX_VALUE_STOP_END,    /**< "stop_end" */
+	FX_VALUE_SEED,        /**< "seed_point": index of the seed's point within the fibre; 0 unless tracked both ways */
 	FX_N_VALUES
 };
 

@@ -47,6 +47,7 @@ static void free_product(harness_product *p)
 	for (int64_t i = 0; i < p->n_images; i++)
 		fx_drop(p->images[i]);
 	g_free(p->images);
+	g_free(p->text);
 	g_free(p->name);
 }
 
@@ -68,6 +69,17 @@ static int product_add(fxi_product *self, const fx_image *image, fx_error *err)
 		fx_image_set_meta(to, image->meta[i].name, image->meta[i].value);
 	p->keeps.images = g_renew(fx_msg *, p->keeps.images, p->keeps.n_images + 1);
 	p->keeps.images[p->keeps.n_images++] = copy;
+	return FX_OK;
+}
+
+static int product_add_text(fxi_product *self, const char *text, fx_error *err)
+{
+	struct product *p = (struct product *)self;
+	char *longer = g_strconcat(p->keeps.text ? p->keeps.text : "", text, NULL);
+
+	(void)err;
+	g_free(p->keeps.text);
+	p->keeps.text = longer;
 	return FX_OK;
 }
 
@@ -102,7 +114,7 @@ static int files_open(fxi_files *self, const fx_sink_options *options, fx_error 
 	struct product *p = g_new0(struct product, 1);
 
 	(void)err;
-	p->base = (fxi_product){.add = product_add, .commit = product_commit, .abandon = product_abandon};
+	p->base = (fxi_product){.add = product_add, .add_text = product_add_text, .commit = product_commit, .abandon = product_abandon};
 	p->h = ((struct files *)self)->h;
 	p->keeps.options = *options;
 	p->keeps.name = g_strdup(options->name);

@@ -16,6 +16,7 @@ typedef struct harness_product {
 	fx_sink_options options;  /* its name is the one above */
 	fx_msg **images;          /* copies that share the arrays */
 	int64_t n_images;
+	char *text;               /* of a text product, all of it; else NULL */
 } harness_product;
 
 typedef struct harness {
