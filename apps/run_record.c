@@ -148,6 +148,8 @@ static void put_stage(JsonBuilder *b, const fxi_stage_report *s)
 	for (int64_t i = 0; i < s->n_properties; i++)
 		put_text(b, s->property_names[i], s->property_values[i]);
 	json_builder_end_object(b);
+	json_builder_set_member_name(b, "idle");
+	json_builder_add_boolean_value(b, s->idle);
 	put_number(b, "messages_in", (double)s->n_in);
 	put_number(b, "messages_out", (double)s->n_out);
 	put_seconds(b, "seconds", s->busy_s);

@@ -71,6 +71,7 @@ static int set_properties(const fxi_pipeline *p, const fx_ctx *stages, fx_ctx *c
 
 		if (!prop)
 			return unknown_property(p, stages, ctx, s, err);
+		ctx->was_set = ctx->was_set || s->line == 0;
 		status = set_property(p, ctx, prop, s->value, s, err);
 	}
 	return status;
@@ -147,6 +148,7 @@ int fxi_chain_new(const fxi_pipeline *p, fxi_registry *registry, unsigned input_
 	c = fx_alloc(1, sizeof *c);
 	if (!c)
 		return fx_error_set(err, FX_ENOMEM, "no memory for the pipeline %s", p->file);
+	c->input_kinds = input_kinds;
 	atomic_init(&c->stop, false);
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_condattr_init(&attr);
@@ -161,7 +163,7 @@ int fxi_chain_new(const fxi_pipeline *p, fxi_registry *registry, unsigned input_
 	else
 		status = load_stages(c, p, registry, err);
 	if (status == FX_OK)
-		status = fxi_kinds_check(p, c->stages, registry, input_kinds, err);
+		status = fxi_kinds_check(p, c->stages, registry, input_kinds, err, &c->first);
 	if (status != FX_OK) {
 		fxi_chain_free(c);
 		return status;
@@ -204,6 +206,7 @@ void fxi_chain_stage(const fxi_chain *c, int64_t i, fxi_stage_report *out)
 
 	*out = (fxi_stage_report){
 		.gadget = ctx->label,
+		.idle = i < c->first,
 		.n_in = ctx->n_in, .n_out = ctx->n_out,
 		.busy_s = ctx->busy_s, .open_s = ctx->open_s, .waiting_s = ctx->waiting_s,
 		.queue_peak_bytes = ctx->queue_peak_bytes,

@@ -14,7 +14,9 @@ typedef struct fxi_chain fxi_chain;
 
 /**
  * Loads every plugin of the pipeline, parses its properties, and checks that the kinds meet, starting from
- * `input_kinds` (what the source gives). Errors name file, line and the nearest known name. Needs no scan.
+ * `input_kinds` (what the source gives). Errors name file, line and the nearest known name. Needs no scan. An input without
+ * acquisitions may enter part-way: gadgets in front of the first that it gives work stand idle. Their properties are
+ * parsed as all are, but they are never opened.
  */
 int fxi_chain_new(const fxi_pipeline *p, fxi_registry *registry, unsigned input_kinds, fx_error *err, fxi_chain **out);
 void fxi_chain_free(fxi_chain *c);
@@ -49,6 +51,7 @@ void fxi_chain_stop(fxi_chain *c);
 typedef struct fxi_record fxi_record;   /* an ordered list of keys and values, record.h */
 typedef struct fxi_stage_report {
 	const char *gadget;           /**< its name, name#2 for the second of several */
+	bool idle;                    /**< the input enters behind it: it was never opened */
 	int64_t n_in, n_out;          /**< messages taken and given; what passes through is in neither */
 	double busy_s, open_s;        /**< seconds inside process and flush (without waiting_s), and inside open */
 	double waiting_s;             /**< blocked on a full queue downstream */

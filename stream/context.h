@@ -29,6 +29,7 @@ struct fx_ctx {
 	int64_t n_properties;
 	char **names, **texts; /* properties in table order: names borrowed, texts in force (strings in state point here) */
 	unsigned wanted;       /* kinds that gadgets further down take */
+	bool was_set;          /* some --set names it */
 
 	fx_error err;
 	fx_math *math;
@@ -48,7 +49,9 @@ struct fx_ctx {
 
 struct fxi_chain {
 	int64_t n_stages;
+	int64_t first;         /* stages in front of this one stand idle: never opened, without queue and thread */
 	fx_ctx *stages;
+	unsigned input_kinds;
 	atomic_bool stop;      /* asked from outside, or a gadget failed */
 	atomic_bool input_cut; /* the source ended too early; set before the first queue is closed */
 	int wake_fd;           /* eventfd that takes a stop out of a signal handler */
@@ -61,7 +64,7 @@ struct fxi_chain {
 
 	pthread_mutex_t lock;  /* guards what follows */
 	pthread_cond_t changed;
-	int64_t turn;          /* the stage that may open; n_stages when all are open */
+	int64_t turn;          /* the stage that may open, from `first` on; n_stages when all are open */
 	int64_t n_running;     /* stages whose thread has not ended */
 	int64_t n_completed;   /* stages that flushed well */
 	fx_error failure;      /* the first cause */
@@ -91,9 +94,12 @@ void fxi_chain_log(const fxi_chain *c, int level, const char *gadget, const char
 /** Records a failure where it is the first cause, and stops everything. ctx NULL: not a gadget's. */
 void fxi_chain_fail(fxi_chain *c, const fx_ctx *ctx, int status, const char *text);
 
-/** Refuses a chain whose kinds do not meet, naming file, line and a gadget that would help. */
+/**
+ * Refuses a chain whose kinds do not meet, naming file, line and a gadget that would help. *first is the stage where the
+ * input enters: those in front of it have nothing to do.
+ */
 int fxi_kinds_check(const fxi_pipeline *p, const fx_ctx *stages, fxi_registry *registry, unsigned input_kinds,
-	fx_error *err);
+	fx_error *err, int64_t *first);
 /** "acquisition, weighted and frame"; "nothing" for 0. */
 void fxi_kinds_text(unsigned kinds, const char *last_word, char *text, size_t size);
 

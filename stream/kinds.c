@@ -82,12 +82,27 @@ static int refuse(const char *file, const fx_ctx *ctx, fxi_registry *registry, u
 		ctx->label, needs, reaches, advice);
 }
 
+/*
+ * Where an input comes in that is not a scan: in front of the first gadget that it gives work. A scan enters at the
+ * front, whatever the first gadget thinks of it: raw data that nobody took up would be lost without a word.
+ */
+static int64_t entrance(const fxi_pipeline *p, const fx_ctx *stages, unsigned input_kinds)
+{
+	if (input_kinds & FX_ACQUISITION)
+		return 0;
+	for (int64_t i = 0; i < p->n_stages; i++)
+		if (can_work(stages[i].gadget, input_kinds))
+			return i;
+	return 0;
+}
+
 int fxi_kinds_check(const fxi_pipeline *p, const fx_ctx *stages, fxi_registry *registry, unsigned input_kinds,
-	fx_error *err)
+	fx_error *err, int64_t *first)
 {
 	unsigned there = input_kinds;
 
-	for (int64_t i = 0; i < p->n_stages; i++) {
+	*first = entrance(p, stages, input_kinds);
+	for (int64_t i = *first; i < p->n_stages; i++) {
 		if (!can_work(stages[i].gadget, there))
 			return refuse(p->file, &stages[i], registry, there, err);
 		there = behind(stages[i].gadget, there);

@@ -229,6 +229,7 @@ static void tell_progress(const fxi_chain *c, struct feeder *f)
 
 static void feed(fxi_chain *c, struct feeder *f)
 {
+	fxi_queue *in = c->stages[c->first].in;
 	double waited_s = 0;
 
 	while (!fxi_stopping(c)) {
@@ -237,18 +238,18 @@ static void feed(fxi_chain *c, struct feeder *f)
 		int status = f->source->next(f->source, &msg, &err);
 
 		if (status == FX_OK && !msg) {
-			fxi_queue_close(c->stages[0].in);
+			fxi_queue_close(in);
 			return;
 		}
 		if (status == FX_OK) {
-			status = fxi_queue_put(c->stages[0].in, msg, &waited_s);
+			status = fxi_queue_put(in, msg, &waited_s);
 			f->n_messages++;
 		}
 		if (status == FX_EDATA && f->source->cut_short) {
 			/* a lost connection, a client that stopped: what is open is flushed, and gadgets decide what it is worth */
 			atomic_store_explicit(&c->input_cut, true, memory_order_release);
 			fxi_chain_log(c, FXI_WARNING, NULL, err.text);
-			fxi_queue_close(c->stages[0].in);
+			fxi_queue_close(in);
 			return;
 		}
 		if (status != FX_OK) {
@@ -314,11 +315,11 @@ static int make_queues(fxi_chain *c)
 {
 	int64_t bytes = c->options.queue_bytes > 0 ? c->options.queue_bytes : DEFAULT_QUEUE_BYTES;
 
-	for (int64_t i = 0; i < c->n_stages; i++) {
+	for (int64_t i = c->first; i < c->n_stages; i++) {
 		c->stages[i].in = fxi_queue_new(bytes);
 		if (!c->stages[i].in)
 			return FX_ENOMEM;
-		if (i > 0)
+		if (i > c->first)
 			c->stages[i - 1].out = c->stages[i].in;
 	}
 	return FX_OK;
@@ -328,26 +329,27 @@ static int make_queues(fxi_chain *c)
 static void run_threads(fxi_chain *c, struct feeder *f, pthread_t *threads, pthread_t *watcher)
 {
 	const uint64_t one = 1;
-	int64_t n_started = 0;
+	int64_t end = c->first; /* of those whose thread was started */
 	int failed = start_thread(watcher, watch, c, "fx-watch");
 
 	if (failed) {
 		fxi_chain_fail(c, NULL, FX_ENOMEM, "cannot start a thread");
 		return;
 	}
-	c->n_running = c->n_stages;
-	for (; n_started < c->n_stages && !failed; n_started += !failed)
-		failed = start_thread(&threads[n_started], stage_main, &c->stages[n_started], c->stages[n_started].label);
+	c->turn = c->first;
+	c->n_running = c->n_stages - c->first;
+	for (; end < c->n_stages && !failed; end += !failed)
+		failed = start_thread(&threads[end], stage_main, &c->stages[end], c->stages[end].label);
 	if (failed) {
 		pthread_mutex_lock(&c->lock);
-		c->n_running -= c->n_stages - n_started;
+		c->n_running -= c->n_stages - end;
 		pthread_mutex_unlock(&c->lock);
 		fxi_chain_fail(c, NULL, FX_ENOMEM, "cannot start a thread for each gadget");
 	}
 	await_all_open(c);
 	feed(c, f);
 	await_all_ended(c, f);
-	for (int64_t i = 0; i < n_started; i++)
+	for (int64_t i = c->first; i < end; i++)
 		pthread_join(threads[i], NULL);
 	while (write(c->wake_fd, &one, sizeof one) < 0 && errno == EINTR)
 		;
@@ -358,7 +360,7 @@ static int verdict(fxi_chain *c, fx_error *err)
 {
 	if (c->failure.status != FX_OK)
 		return fx_error_set(err, c->failure.status, "%s", c->failure.text);
-	if (c->n_completed < c->n_stages)
+	if (c->n_completed < c->n_stages - c->first)
 		return fx_error_set(err, FX_ECANCELED, "stopped before the end");
 	return FX_OK;
 }
@@ -377,6 +379,28 @@ static void listen_to_services(fxi_chain *c, bool on)
 		cache->warn = on ? fxi_chain_warn : NULL;
 		cache->warn_arg = on ? c : NULL;
 	}
+}
+
+/* One note that names the idle gadgets; and a warning where the user set something of one. */
+static void tell_idle(fxi_chain *c)
+{
+	char kinds[128], names[FX_ERROR_TEXT / 2], text[FX_ERROR_TEXT];
+	size_t used = 0;
+
+	if (c->first == 0)
+		return;
+	for (int64_t i = 0; i < c->first && used < sizeof names; i++)
+		used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i == 0 ? "" :
+			i + 1 < c->first ? ", " : " and ", c->stages[i].label);
+	if (c->input_kinds == FX_SERIES)
+		snprintf(kinds, sizeof kinds, "a series");
+	else
+		fxi_kinds_text(c->input_kinds, " and ", kinds, sizeof kinds);
+	snprintf(text, sizeof text, "the input is already %s: %s %s idle", kinds, names, c->first == 1 ? "stands" : "stand");
+	fxi_chain_log(c, FXI_INFO, NULL, text);
+	for (int64_t i = 0; i < c->first; i++)
+		if (c->stages[i].was_set)
+			fxi_context_warn(&c->stages[i], "stands idle with this input, so that what --set says of it changes nothing");
 }
 
 int fxi_chain_run(fxi_chain *c, const fx_header *header, fxi_source *source, const fxi_services *services,
@@ -399,6 +423,7 @@ int fxi_chain_run(fxi_chain *c, const fx_header *header, fxi_source *source, con
 	if (!c->options.backend)
 		c->options.backend = "auto";
 	listen_to_services(c, true);
+	tell_idle(c);
 	if (make_queues(c) != FX_OK)
 		fxi_chain_fail(c, NULL, FX_ENOMEM, "no memory for the queues");
 	else

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* harness.c - a run of the real engine around a test's messages, with files and cache in memory. */
+/* harness.c - a run of the real engine around a test's messages, with products (harness_files.c) and cache in memory. */
 #include "harness.h"
 
+#include "harness_files.h"
 #include "stream/record.h"
 #include "xml/mrd_header.h"
 
@@ -19,11 +20,6 @@
 #define WATCHDOG_S 60
 #define GRACE_S 10
 
-struct files {
-	fxi_files base;
-	harness *h;
-};
-
 struct harness_run {
 	fxi_registry *registry;
 	fxi_chain *chain;
@@ -31,96 +27,8 @@ struct harness_run {
 	pthread_mutex_t lock;   /* guards the harness's lists: gadgets work on threads of their own */
 	pthread_cond_t over;
 	bool ended, timed_out;
-	struct files files;
+	struct harness_files files;
 };
-
-/* ---- files in memory -------------------------------------------------------------------------- */
-
-struct product {
-	fxi_product base;
-	harness *h;
-	harness_product keeps;
-};
-
-static void free_product(harness_product *p)
-{
-	for (int64_t i = 0; i < p->n_images; i++)
-		fx_drop(p->images[i]);
-	g_free(p->images);
-	g_free(p->text);
-	g_free(p->name);
-}
-
-static int product_add(fxi_product *self, const fx_image *image, fx_error *err)
-{
-	struct product *p = (struct product *)self;
-	fx_msg *copy;
-	fx_image *to;
-
-	if (!image->data)
-		return fx_error_set(err, FX_EINVAL, "%s: an image without data", p->keeps.name);
-	copy = fx_msg_new(FX_IMAGE);
-	if (!copy)
-		return fx_error_set(err, FX_ENOMEM, "%s: no memory", p->keeps.name);
-	to = fx_msg_image(copy);
-	to->head = image->head;
-	to->data = fx_array_ref(image->data);
-	for (int64_t i = 0; i < image->n_meta; i++)
-		fx_image_set_meta(to, image->meta[i].name, image->meta[i].value);
-	p->keeps.images = g_renew(fx_msg *, p->keeps.images, p->keeps.n_images + 1);
-	p->keeps.images[p->keeps.n_images++] = copy;
-	return FX_OK;
-}
-
-static int product_add_text(fxi_product *self, const char *text, fx_error *err)
-{
-	struct product *p = (struct product *)self;
-	char *longer = g_strconcat(p->keeps.text ? p->keeps.text : "", text, NULL);
-
-	(void)err;
-	g_free(p->keeps.text);
-	p->keeps.text = longer;
-	return FX_OK;
-}
-
-static int product_commit(fxi_product *self, fx_error *err)
-{
-	struct product *p = (struct product *)self;
-	harness *h = p->h;
-
-	(void)err;
-	p->keeps.options.name = p->keeps.name;
-	pthread_mutex_lock(&h->run->lock);
-	h->products = g_renew(harness_product, h->products, h->n_products + 1);
-	h->products[h->n_products++] = p->keeps;
-	pthread_mutex_unlock(&h->run->lock);
-	g_free(p);
-	return FX_OK;
-}
-
-static void product_abandon(fxi_product *self)
-{
-	struct product *p = (struct product *)self;
-
-	pthread_mutex_lock(&p->h->run->lock);
-	p->h->n_abandoned++;
-	pthread_mutex_unlock(&p->h->run->lock);
-	free_product(&p->keeps);
-	g_free(p);
-}
-
-static int files_open(fxi_files *self, const fx_sink_options *options, fx_error *err, fxi_product **out)
-{
-	struct product *p = g_new0(struct product, 1);
-
-	(void)err;
-	p->base = (fxi_product){.add = product_add, .add_text = product_add_text, .commit = product_commit, .abandon = product_abandon};
-	p->h = ((struct files *)self)->h;
-	p->keeps.options = *options;
-	p->keeps.name = g_strdup(options->name);
-	*out = &p->base;
-	return FX_OK;
-}
 
 /* ---- cache in memory -------------------------------------------------------------------------- */
 
@@ -310,7 +218,7 @@ static void run_loaded(harness *h, struct list_source *source, const harness_opt
 	};
 	pthread_t dog;
 
-	run->files = (struct files){{.open = files_open}, h};
+	harness_files_init(&run->files, h, &run->lock);
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&dog, NULL, watchdog, run), 0);
 	h->status = fxi_chain_run(run->chain, run->header, &source->base, &services, &options, &h->err);
 	pthread_mutex_lock(&run->lock);
@@ -354,7 +262,7 @@ void harness_free(harness *h)
 		fx_drop(h->out[i]);
 	g_free(h->out);
 	for (int64_t i = 0; i < h->n_products; i++)
-		free_product(&h->products[i]);
+		harness_product_clear(&h->products[i]);
 	g_free(h->products);
 	for (int64_t i = 0; i < h->n_warnings; i++)
 		g_free(h->warnings[i]);

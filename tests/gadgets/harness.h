@@ -10,13 +10,25 @@
 
 #include "stream/chain.h"
 
+/* A fx_volume that a product was given; the array is shared, all else copied. */
+typedef struct harness_volume {
+	fx_lattice lattice;
+	fx_array *data;
+	bool rgb, symmetric, vector;
+	char *description, *comment; /* NULL where it had none */
+} harness_volume;
+
 /* A file that a gadget wrote through fx_sink and committed. */
 typedef struct harness_product {
 	char *name;
-	fx_sink_options options;  /* its name is the one above */
+	fx_sink_options options;  /* its name is the one above, its tracts a copy (or NULL) */
 	fx_msg **images;          /* copies that share the arrays */
 	int64_t n_images;
-	char *text;               /* of a text product, all of it; else NULL */
+	harness_volume *volumes;
+	int64_t n_volumes;
+	fx_msg **tracts;          /* likewise; end marks too */
+	int64_t n_tracts;
+	char *text;               /* all that it was given; NULL where nothing came */
 } harness_product;
 
 typedef struct harness {
@@ -37,7 +49,7 @@ typedef struct harness_options {
 	int64_t queue_bytes;               /* bound of each queue; 0: the engine's default */
 	fxi_cache *cache;                  /* shared between runs by who passes it; NULL: none */
 	const fx_gadget *const *gadgets;   /* more gadgets than the built ones, ends with NULL; may be NULL */
-	bool no_files;                     /* run without an output folder */
+	bool no_files;                     /* run without an output folder; else tables and NIfTI files are read from disk */
 } harness_options;
 
 /**
@@ -57,11 +69,24 @@ const char *harness_text(const harness *h, int64_t stage, const char *key, int64
 void harness_stage(const harness *h, int64_t stage, fxi_stage_report *out);
 /* True where some warning holds this text. */
 bool harness_warned(const harness *h, const char *part);
+/* The last product of that name; NULL where none was committed. */
+const harness_product *harness_find_product(const harness *h, const char *name);
 
 /** An acquisition of zeros: samples x coils, with an f32 trajectory of `dims` per sample where dims > 0. */
 fx_msg *harness_acquisition(int64_t samples, int64_t coils, int64_t dims);
 /** A minimal MRD header: matrix, field of view in mm, trajectory word ("spiral"), encodingLimits of step_1 0..n-1 (0: none). Free with free(). */
 char *harness_header(const int64_t matrix[3], const double fov_mm[3], const char *trajectory, int64_t n_readouts);
+
+/**
+ * What a series shares (count 1): a lattice of these dims with axes along R, A, S and the first voxel's centre at 0, and n
+ * gradients, b and a direction each (made a unit vector where it is not 0).
+ */
+fx_series_info *harness_series_info(const int64_t dims[3], const double voxel_mm[3], int64_t n, const double (*table)[4]);
+/**
+ * The messages of a series, info->n_volumes + 1 of them, the last its end mark: volume v is a f32 copy of
+ * data + v * x * y * z. The info is borrowed.
+ */
+void harness_series(fx_series_info *info, const float *data, fx_msg **messages);
 
 /** A cache in memory, for harness_options; free it with its close. */
 fxi_cache *harness_cache(void);

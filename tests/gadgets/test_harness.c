@@ -100,6 +100,69 @@ static void collects(void)
 	harness_free(&h);
 }
 
+/* Writes each volume of a series, and at its end a text in two parts and a tract file of one end mark. */
+static int file_series(void *self, fx_ctx *ctx, fx_msg *msg)
+{
+	const fx_series *s = fx_msg_series(msg);
+	fx_volume v = {.lattice = &s->info->lattice, .data = s->data, .comment = "no correction"};
+	fx_tracts_info *info = s->end ? fx_tracts_info_new() : NULL;
+	fx_tracts end = {.info = info, .end = true, .first = 5};
+	fx_sink *sink = NULL;
+	int status = s->end ? fx_sink_open(ctx, &(fx_sink_options){.format = FX_FORMAT_TEXT, .name = "a.csv"}, &sink) :
+		fx_write_volume(ctx, "v.nii.gz", &v);
+
+	(void)self;
+	if (s->end) {
+		status = fx_sink_text(ctx, sink, "a,b\n");
+		status = status == FX_OK ? fx_sink_text(ctx, sink, "1,2\n") : status;
+		status = status == FX_OK ? fx_sink_commit(ctx, sink) : status;
+		status = status == FX_OK ? fx_sink_open(ctx, &(fx_sink_options){.format = FX_FORMAT_TCK, .name = "t.tck",
+			.tracts = info}, &sink) : status;
+		status = status == FX_OK ? fx_sink_tracts(ctx, sink, &end) : status;
+		status = status == FX_OK ? fx_sink_commit(ctx, sink) : status;
+		fx_tracts_info_unref(info);
+	}
+	fx_drop(msg);
+	return status;
+}
+
+static const fx_gadget filer = {
+	.abi = FX_ABI, .name = "filer", .summary = "Writes series", .takes = FX_SERIES, .places = FX_HOST,
+	.process = file_series,
+};
+
+static void diffusion_products(void)
+{
+	static const double table[2][4] = {{0, 0, 0, 0}, {1000, 3, 0, 4}};
+	static const float data[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+	const fx_gadget *const list[] = {&filer, NULL};
+	fx_series_info *info = harness_series_info((int64_t[]){3, 2, 1}, (double[]){2, 2, 3}, 2, table);
+	const harness_product *p;
+	fx_msg *in[3];
+	harness h;
+
+	CU_ASSERT_DOUBLE_EQUAL(info->gradients[1].dir[2], 0.8, 1e-15);
+	harness_series(info, data, in);
+	CU_ASSERT(fx_msg_series(in[2])->end && fx_msg_series(in[2])->volume == -1);
+	fx_series_info_unref(info);
+	harness_run_with(&h, "filer", NULL, in, 3, &(harness_options){.gadgets = list});
+	CU_ASSERT_EQUAL_FATAL(h.status, FX_OK);
+	CU_ASSERT_EQUAL_FATAL(h.n_products, 4);
+	p = harness_find_product(&h, "v.nii.gz");
+	CU_ASSERT_EQUAL_FATAL(p->n_volumes, 1);
+	CU_ASSERT_EQUAL(p->volumes[0].lattice.affine[2][2], 3);
+	CU_ASSERT_EQUAL(FX_F32_OF(p->volumes[0].data)[0], 7);
+	CU_ASSERT_STRING_EQUAL(p->volumes[0].comment, "no correction");
+	CU_ASSERT_PTR_NULL(p->volumes[0].description);
+	CU_ASSERT_STRING_EQUAL(harness_find_product(&h, "a.csv")->text, "a,b\n1,2\n");
+	p = harness_find_product(&h, "t.tck");
+	CU_ASSERT_EQUAL_FATAL(p->n_tracts, 1);
+	CU_ASSERT_EQUAL(fx_msg_tracts(p->tracts[0])->first, 5);
+	CU_ASSERT_PTR_NOT_NULL(p->options.tracts);
+	CU_ASSERT_PTR_NULL(harness_find_product(&h, "nothing"));
+	harness_free(&h);
+}
+
 static void shows_what_is_wrong(void)
 {
 	fx_msg *in[] = {image()};
@@ -161,6 +224,7 @@ static void cache_keeps(void)
 
 static CU_TestInfo tests[] = {
 	{"what comes out is collected", collects},
+	{"volumes, tracts and text are kept", diffusion_products},
 	{"what is wrong shows", shows_what_is_wrong},
 	{"headers are read", headers},
 	{"the cache keeps", cache_keeps},
