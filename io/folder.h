@@ -16,6 +16,8 @@ void fxi_folder_warn(void *folder, const char *text);
 
 int fxi_product_mrd(fxi_folder *folder, const fx_sink_options *options, fx_error *err, fxi_product **out);
 int fxi_product_nifti(fxi_folder *folder, const fx_sink_options *options, fx_error *err, fxi_product **out);
+int fxi_product_volume(fxi_folder *folder, const fx_sink_options *options, fx_error *err, fxi_product **out);
+int fxi_product_text(fxi_folder *folder, const fx_sink_options *options, fx_error *err, fxi_product **out);
 int fxi_product_png(fxi_folder *folder, const fx_sink_options *options, fx_error *err, fxi_product **out);
 
 #endif
