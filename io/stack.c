@@ -5,6 +5,7 @@
  */
 #include "stack.h"
 
+#include <fornix/diffusion.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +13,6 @@
 
 /* Single-precision positions a metre off centre round to 6e-5 mm; no two slices are as near as this. */
 #define SAME_MM 0.01
-/* Headers round direction cosines to as few as three digits. */
-#define UNIT_TOLERANCE 5e-3
 #define SAME_DIRECTION 1e-3
 
 struct geometry {
@@ -34,40 +33,9 @@ static double dot(const double a[3], const double b[3])
 	return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
-static bool unit_vectors(const ISMRMRD_ImageHeader *h, double axes[3][3])
-{
-	for (int i = 0; i < 3; i++) {
-		axes[0][i] = h->read_dir[i];
-		axes[1][i] = h->phase_dir[i];
-		axes[2][i] = h->slice_dir[i];
-	}
-	for (int a = 0; a < 3; a++) {
-		if (!(fabs(sqrt(dot(axes[a], axes[a])) - 1) < UNIT_TOLERANCE))
-			return false;
-		for (int b = 0; b < a; b++)
-			if (!(fabs(dot(axes[a], axes[b])) < UNIT_TOLERANCE))
-				return false;
-	}
-	/* Gram-Schmidt takes the rounding out, so that sform and qform can agree exactly. */
-	for (int a = 0; a < 3; a++) {
-		double norm;
-
-		for (int b = 0; b < a; b++) {
-			double overlap = dot(axes[a], axes[b]);
-
-			for (int i = 0; i < 3; i++)
-				axes[a][i] -= overlap * axes[b][i];
-		}
-		norm = sqrt(dot(axes[a], axes[a]));
-		for (int i = 0; i < 3; i++)
-			axes[a][i] /= norm;
-	}
-	return true;
-}
-
 static struct geometry geometry_of(const ISMRMRD_ImageHeader *h)
 {
-	struct geometry g = {.usable = unit_vectors(h, g.axes)};
+	struct geometry g = {.usable = fx_image_axes(h, g.axes)};
 	double position[3];
 
 	for (int i = 0; i < 3; i++) {

@@ -28,25 +28,43 @@ FX_EXPORT void fx_affine_apply(const double affine[3][4], const double x[3], dou
 /** Lengths in mm of one voxel along each index axis. */
 FX_EXPORT void fx_lattice_voxel_mm(const fx_lattice *l, double mm[3]);
 /**
- * The lattice of an MRD volume: LPS position of the centre voxel floor(N/2), directions and field of view into RAS. Where
- * the header has no usable geometry, has_affine is false.
+ * The image axes as an orthogonal matrix in RAS, axes[i][a] the RAS component i of index axis a (it may mirror): the
+ * affine's columns without their lengths, and where they shear the orthogonal matrix nearest to them (polar factor),
+ * so that angles between directions stay what they are. What is "in image axes" (FSL's vectors, FX_FRAME_IMAGE) is
+ * meant in these. False where the affine is singular or not finite.
  */
-FX_EXPORT void fx_lattice_of_image(const fx_image *first_slice, const float slice_step_mm[3], int64_t n_slices, fx_lattice *out);
+FX_EXPORT bool fx_lattice_axes(const fx_lattice *l, double axes[3][3]);
+/**
+ * Read, phase and slice direction of an image header as axes[0..2], LPS, made exactly orthonormal; false where they
+ * are not, to within the rounding of headers, orthogonal unit vectors.
+ */
+FX_EXPORT bool fx_image_axes(const ISMRMRD_ImageHeader *h, double axes[3][3]);
+/**
+ * The lattice of an MRD volume: LPS position of the centre voxel floor(N/2), directions and field of view into RAS.
+ * Where the header has no usable geometry, has_affine is false. A two-dimensional image is the first (0th) of
+ * n_slices, each one slice_step_mm (LPS) from the one before; NULL: of one slice as thick as its field of view. Of a
+ * three-dimensional one the header says all.
+ */
+FX_EXPORT void fx_lattice_of_image(const fx_image *first_slice, const double slice_step_mm[3], int64_t n_slices, fx_lattice *out);
 /** True where dims agree and affines differ by less than `tolerance_mm` at every corner. */
 FX_EXPORT bool fx_lattice_same(const fx_lattice *a, const fx_lattice *b, double tolerance_mm);
 
 /* ---- gradient tables (diffusion/gradients.c) -------------------------------------------------- */
 
 /**
- * FSL's bvals and bvecs: bvals of n numbers in any shape; bvecs 3 x n or n x 3 (a 3 x 3 table is taken as rows of x, y, z, FSL's
- * own form). Vectors are in the image's index axes, x negated where the affine's determinant is positive, and are turned
- * to RAS by the affine's axes without their lengths. Rows that are NaN or zero are b0; others are made unit vectors; b is
- * not scaled by their length (what was not of unit length is told in *n_scaled). FX_EDATA: lengths disagree (both said), b negative
- * or not finite, b > 0 without a direction.
+ * FSL's bvals and bvecs: f64, bvals of n numbers in any shape; bvecs as fx_read_table gives them, 3 rows of n ({n,
+ * 3}) or n rows of 3 ({3, n}); a 3 x 3 table is taken as rows of x, y, z, FSL's own form. Vectors are in the image's
+ * index axes, x negated where the affine's determinant is positive, and are turned to RAS by fx_lattice_axes. Rows
+ * that are NaN or zero are b0; others are made unit vectors; b is not scaled by their length (how many were off by
+ * more than 1 % is told in *n_scaled). FX_EDATA: lengths disagree (both said), b negative or not finite, b above 50
+ * s/mm^2 without a direction. `out` has room for n.
  */
 FX_EXPORT int fx_gradients_from_fsl(const fx_array *bvals, const fx_array *bvecs, const fx_lattice *lattice, int64_t n,
 	fx_gradient *out, int64_t *n_scaled, fx_error *err);
-/** MRtrix's table, f64 {4, n}: gx gy gz b in RAS. Scaling of b by |g|^2 as MRtrix does: where vectors are far from unit length. */
+/**
+ * MRtrix's table, f64 {4, n}: gx gy gz b in RAS. b is scaled by |g|^2 as MRtrix does: in all rows, where |ln |g|^2|
+ * is above 0.01 in one. Otherwise as above.
+ */
 FX_EXPORT int fx_gradients_from_mrtrix(const fx_array *table, int64_t n, fx_gradient *out, fx_error *err);
 
 /* ---- tensors (diffusion/tensor.c) ------------------------------------------------------------- */
