@@ -6,6 +6,7 @@
 #include <fornix/diffusion.h>
 
 #include <math.h>
+#include <string.h>
 
 /* A vector this far from unit length is told: three written digits round by half as much at most. */
 #define UNIT_TOLERANCE 1e-2
@@ -83,13 +84,14 @@ int fx_gradients_from_fsl(const fx_array *bvals, const fx_array *bvecs, const fx
 		axes[0][2] * (axes[1][0] * axes[2][1] - axes[1][1] * axes[2][0]) > 0 ? -1 : 1;
 	for (int64_t v = 0; v < n; v++) {
 		const double *from = FX_F64_OF(bvecs) + v * vector;
-		double g[3] = {flip * from[0], from[component], from[2 * component]}, ras[3], norm;
+		double g[3] = {flip * from[0], from[component], from[2 * component]}, norm;
 
-		for (int i = 0; i < 3; i++)
-			ras[i] = axes[i][0] * g[0] + axes[i][1] * g[1] + axes[i][2] * g[2];
-		status = take_row(FX_F64_OF(bvals)[v], ras, v + 1, &out[v], &norm, err);
+		status = take_row(FX_F64_OF(bvals)[v], g, v + 1, &out[v], &norm, err);
 		if (status != FX_OK)
 			return status;
+		memcpy(g, out[v].dir, sizeof g);
+		for (int i = 0; i < 3; i++) /* the axes are orthogonal: a unit vector stays one */
+			out[v].dir[i] = axes[i][0] * g[0] + axes[i][1] * g[1] + axes[i][2] * g[2];
 		if (norm > 0 && fabs(norm - 1) > UNIT_TOLERANCE)
 			++*n_scaled;
 	}
