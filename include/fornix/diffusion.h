@@ -206,14 +206,85 @@ enum fx_tract_value {
 	FX_N_VALUES
 };
 
-/* ---- seeds (diffusion/seeds.c) ---------------------------------------------------------------- */
+/* ---- seeds (diffusion/seeds*.c) --------------------------------------------------------------- */
 
-enum fx_directions { FX_DIRECTIONS_PRINCIPAL = 0, FX_DIRECTIONS_SPHERE, FX_DIRECTIONS_BOTH };
+enum fx_directions {
+	FX_DIRECTIONS_PRINCIPAL = 0, /**< the principal eigenvector: (0, 0, 0), which the tracker fills in */
+	FX_DIRECTIONS_SPHERE,        /**< n_directions of fx_fibonacci_sphere at every place */
+	FX_DIRECTIONS_BOTH,          /**< the principal eigenvector, then the sphere */
+	FX_DIRECTIONS_GIVEN,         /**< of the list */
+	FX_DIRECTIONS_RANDOM         /**< n_directions at every place, uniform on the sphere */
+};
 
-/** z_i = 1 - (2 i + 1)/n, azimuth i * golden angle: f64 {3, n} unit vectors (new). */
+/** z_i = 1 - (2 i + 1)/n, azimuth i * golden angle: f64 {3, n} unit vectors (new). FX_EINVAL for n < 1, FX_ENOMEM; neither explained. */
 FX_EXPORT int fx_fibonacci_sphere(int64_t n, fx_array **out);
 /** xoshiro-based, counter-addressed: number i of stream `stream` of a seed, uniform in [0, 1), the same whatever is asked before. */
 FX_EXPORT double fx_random_at(uint64_t seed, uint64_t stream, uint64_t i);
+
+enum fx_seed_source {
+	FX_SEEDS_LIST = 0, /**< `list` */
+	FX_SEEDS_REGION,   /**< the voxels of `region` */
+	FX_SEEDS_BALL,     /**< `count` uniform in the ball */
+	FX_SEEDS_GRID      /**< a grid of `spacing_mm` along the index axes of `region`, centred, where the nearest voxel belongs to it */
+};
+
+typedef struct fx_seeds_spec {
+	int source;                /**< enum fx_seed_source */
+	fx_array *list;            /**< f64 {3, n} or {6, n}: places and directions, RAS mm; shared */
+	fx_array *region;          /**< u8, f32 or f64 {x, y, z}; shared until fx_seeds_free */
+	double label;              /**< voxels of this value; 0: all that are not 0 (nor NaN) */
+	const fx_lattice *lattice; /**< of `region`, which need not be the data's */
+	int64_t per_voxel;         /**< of a region, where count is 0 */
+	int64_t count;             /**< in all: of a ball; of a region: seed i in the voxel a fraction (i + u)/count along it, u random */
+	bool centred;              /**< at voxel centres; else uniform inside the voxel */
+	double centre[3], radius;  /**< of the ball, mm */
+	double spacing_mm;
+	int directions;            /**< enum fx_directions */
+	int64_t n_directions;
+	uint64_t seed;             /**< fixes everything random */
+} fx_seeds_spec;
+
+/** Seeds, made as they are asked for: they take no memory but that of their list or region. */
+typedef struct fx_seeds fx_seeds;
+/**
+ * FX_EDATA where there are none (an empty list or region) or more than 2^32 - 1; FX_EINVAL where they would all fall
+ * on one place with one direction (centred, several a voxel), or directions are asked for that the list lacks.
+ */
+FX_EXPORT int fx_seeds_new(fx_math *m, const fx_seeds_spec *spec, fx_seeds **out);
+FX_EXPORT void fx_seeds_free(fx_seeds *s);
+/** Seeds in all: places times directions. */
+FX_EXPORT int64_t fx_seeds_count(const fx_seeds *s);
+/**
+ * The next seeds, at most `most` of them: f64 {6, n} (new) as fx_tracker_run takes them, numbered from *first; NULL once there are
+ * none left. Seed i is the same whatever `most` is: all directions of a place follow each other.
+ */
+FX_EXPORT int fx_seeds_next(fx_seeds *s, int64_t most, fx_array **out, int64_t *first);
+/** Box in RAS mm around the places given out so far. */
+FX_EXPORT void fx_seeds_box(const fx_seeds *s, double low[3], double high[3]);
+
+/**
+ * "mask" (a region that the caller has), "grid:SPACING" (mm), "sphere:X,Y,Z,R" (RAS mm), or a file: *.nii and *.nii.gz are regions,
+ * others lists. Folders in front of the words do not count. Fills source, spacing_mm, centre and radius. FX_EINVAL quotes the text.
+ */
+FX_EXPORT int fx_seeds_parse(const char *text, fx_seeds_spec *spec, fx_error *err);
+
+/** A region from what fx_read_nifti gave (f32 or f64 of one volume), new {x, y, z}; fills the dims of its lattice. `name` is for messages. */
+FX_EXPORT int fx_region_of_file(fx_math *m, const char *name, const fx_array *data, fx_lattice *lattice, fx_array **out);
+enum fx_region_space {
+	FX_REGION_SAME = 0,   /**< the data's own space, to a hundredth of a voxel */
+	FX_REGION_ELSEWHERE,  /**< another: only millimetres are common */
+	FX_REGION_BY_VOXEL    /**< one has no affine, but they are of one size */
+};
+/** How a region lies to the data. FX_EDATA where one has no affine and their sizes differ. */
+FX_EXPORT int fx_region_space(fx_math *m, const char *name, const fx_lattice *region, const fx_lattice *data, int *space);
+/**
+ * A region (mask or labels, {x, y, z}: u8, f32 or f64) of the lattice `from`, on the lattice `to`: the value of the nearest voxel, 0 outside.
+ * New, of the same type. *inside: the part of its voxels that are not 0 whose centre lies in `to`.
+ */
+FX_EXPORT int fx_region_resample(fx_math *m, const fx_array *region, const fx_lattice *from, const fx_lattice *to, fx_array **out,
+	double *inside);
+/** Box in RAS mm around a lattice, outer faces of the voxels included. */
+FX_EXPORT void fx_lattice_box(const fx_lattice *l, double low[3], double high[3]);
 
 /* ---- tract sets ------------------------------------------------------------------------------- */
 
