@@ -98,6 +98,24 @@ int fx_gradients_from_fsl(const fx_array *bvals, const fx_array *bvecs, const fx
 	return FX_OK;
 }
 
+int fx_gradients_from_header(const fx_header *scan, fx_gradient *out, int64_t *n_scaled, fx_error *err)
+{
+	*n_scaled = 0;
+	if (scan->n_diffusion == 0)
+		return fx_error_set(err, FX_EDATA, "the scan header has no list of diffusion weightings (sequenceParameters/diffusion); "
+			"give the table with bval= and bvec=, or grad=");
+	for (int64_t v = 0; v < scan->n_diffusion; v++) {
+		double norm;
+		int status = take_row(scan->diffusion[v].b, scan->diffusion[v].dir, v + 1, &out[v], &norm, err);
+
+		if (status != FX_OK)
+			return status;
+		if (norm > 0 && fabs(norm - 1) > UNIT_TOLERANCE)
+			++*n_scaled;
+	}
+	return FX_OK;
+}
+
 int fx_gradients_from_mrtrix(const fx_array *table, int64_t n, fx_gradient *out, fx_error *err)
 {
 	bool scale = false;

@@ -149,6 +149,30 @@ static void put_system(FILE *f, const fx_header *h)
 	fputs("  </experimentalConditions>\n", f);
 }
 
+/* Elements of schema version 1.13 and later; the order is the schema's. MRD's patient axes are LPS. */
+static void put_diffusion(FILE *f, const fx_header *h)
+{
+	static const char *const axes[] = {"rl", "ap", "fh"};
+
+	if (h->n_diffusion == 0 && h->diffusion_dimension == FX_DIFFUSION_NONE && !h->diffusion_scheme)
+		return;
+	fputs("  <sequenceParameters>\n", f);
+	if (h->diffusion_dimension != FX_DIFFUSION_NONE)
+		put_text(f, "    ", "diffusionDimension", fx_diffusion_dimension_name(h->diffusion_dimension));
+	for (int64_t i = 0; i < h->n_diffusion; i++) {
+		const fx_gradient *g = &h->diffusion[i];
+
+		fputs("    <diffusion>\n      <gradientDirection>\n", f);
+		for (int a = 0; a < 3; a++) /* 0 - x writes no minus in front of a 0 */
+			put_number(f, "        ", axes[a], a < 2 ? 0 - g->dir[a] : g->dir[a]);
+		fputs("      </gradientDirection>\n", f);
+		put_number(f, "      ", "bvalue", g->b);
+		fputs("    </diffusion>\n", f);
+	}
+	put_text(f, "    ", "diffusionScheme", h->diffusion_scheme);
+	fputs("  </sequenceParameters>\n", f);
+}
+
 char *fxi_header_format(const fx_header *h)
 {
 	char *text = NULL;
@@ -162,6 +186,7 @@ char *fxi_header_format(const fx_header *h)
 	put_system(f, h);
 	for (int64_t i = 0; i < h->n_encodings; i++)
 		put_encoding(f, &h->encodings[i]);
+	put_diffusion(f, h);
 	if (h->user.n > 0) {
 		fputs("  <userParameters>\n", f);
 		for (int type = FX_PARAM_LONG; type <= FX_PARAM_STRING; type++)

@@ -22,6 +22,11 @@ static const char *const counter_names[FX_N_COUNTERS] = {
 	"segment",
 };
 
+static const char *const dimension_names[FX_N_DIFFUSION_DIMENSIONS] = {
+	"none", "average", "contrast", "phase", "repetition", "set", "segment",
+	"user_0", "user_1", "user_2", "user_3", "user_4", "user_5", "user_6", "user_7",
+};
+
 const char *fx_trajectory_kind_name(int kind)
 {
 	return kind >= FX_TRAJ_CARTESIAN && kind <= FX_TRAJ_OTHER ? trajectory_names[kind] : "?";
@@ -30,6 +35,11 @@ const char *fx_trajectory_kind_name(int kind)
 const char *fx_counter_name(int counter)
 {
 	return counter >= 0 && counter < FX_N_COUNTERS ? counter_names[counter] : "?";
+}
+
+const char *fx_diffusion_dimension_name(int dimension)
+{
+	return dimension >= 0 && dimension < FX_N_DIFFUSION_DIMENSIONS ? dimension_names[dimension] : "?";
 }
 
 static void params_free(fx_params *p)
@@ -55,6 +65,8 @@ void fx_header_free(fx_header *h)
 	free(h->patient_position);
 	free(h->protocol);
 	free(h->noise_dependency);
+	free(h->diffusion);
+	free(h->diffusion_scheme);
 	params_free(&h->user);
 	free(h->xml);
 	free(h);
@@ -330,6 +342,54 @@ static int read_measurement(const xmlNode *node, fx_error *err, fx_header *h)
 	return status;
 }
 
+/* Patient axes are LPS: rl grows to the left, ap to the back, fh to the head. Left alone where nothing is said of an axis: 0. */
+static int read_gradient(const xmlNode *node, int64_t index, fx_error *err, fx_gradient *g)
+{
+	static const char *const axes[] = {"rl", "ap", "fh"};
+	const xmlNode *direction = fxi_xml_child(node, "gradientDirection");
+	char where[96];
+	int status;
+
+	snprintf(where, sizeof where, "sequenceParameters/diffusion %lld", (long long)index);
+	status = read_number(node, where, "bvalue", 0, 1e6, false, err, &g->b);
+	snprintf(where, sizeof where, "sequenceParameters/diffusion %lld/gradientDirection", (long long)index);
+	for (int a = 0; a < 3 && status == FX_OK; a++) {
+		status = read_number(direction, where, axes[a], -1e6, 1e6, false, err, &g->dir[a]);
+		if (a < 2)
+			g->dir[a] = 0 - g->dir[a];
+	}
+	return status;
+}
+
+static int read_diffusion(const xmlNode *node, fx_error *err, fx_header *h)
+{
+	char *dimension = NULL;
+	int64_t n = 0;
+	int status = read_text(node, "diffusionDimension", err, &dimension);
+
+	for (int d = FX_DIFFUSION_AVERAGE; d < FX_N_DIFFUSION_DIMENSIONS && dimension; d++)
+		if (strcasecmp(dimension, dimension_names[d]) == 0)
+			h->diffusion_dimension = d;
+	if (status == FX_OK && dimension && h->diffusion_dimension == FX_DIFFUSION_NONE)
+		status = fx_error_set(err, FX_EDATA, "MRD header: sequenceParameters/diffusionDimension is '%.40s'; it must be one of "
+			"average, contrast, phase, repetition, set, segment, user_0 to user_7", dimension);
+	free(dimension);
+	if (status == FX_OK)
+		status = read_text(node, "diffusionScheme", err, &h->diffusion_scheme);
+	for (const xmlNode *d = fxi_xml_child(node, "diffusion"); d; d = fxi_xml_next(d, "diffusion"))
+		n++;
+	if (status != FX_OK || n == 0)
+		return status;
+	h->diffusion = calloc((size_t)n, sizeof *h->diffusion);
+	if (!h->diffusion)
+		return no_memory(err);
+	for (const xmlNode *d = fxi_xml_child(node, "diffusion"); d && status == FX_OK; d = fxi_xml_next(d, "diffusion")) {
+		status = read_gradient(d, h->n_diffusion, err, &h->diffusion[h->n_diffusion]);
+		h->n_diffusion++;
+	}
+	return status;
+}
+
 static int read_header(const xmlNode *root, fx_error *err, fx_header *h)
 {
 	const xmlNode *system = fxi_xml_child(root, "acquisitionSystemInformation");
@@ -356,6 +416,8 @@ static int read_header(const xmlNode *root, fx_error *err, fx_header *h)
 	if (status == FX_OK)
 		status = read_number(fxi_xml_child(root, "experimentalConditions"), "experimentalConditions",
 			"H1resonanceFrequency_Hz", -1e300, 1e300, false, err, &h->h1_hz);
+	if (status == FX_OK)
+		status = read_diffusion(fxi_xml_child(root, "sequenceParameters"), err, h);
 	if (status == FX_OK)
 		status = read_params(fxi_xml_child(root, "userParameters"), err, &h->user);
 	return status;

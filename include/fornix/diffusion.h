@@ -62,6 +62,11 @@ FX_EXPORT bool fx_lattice_same(const fx_lattice *a, const fx_lattice *b, double 
 FX_EXPORT int fx_gradients_from_fsl(const fx_array *bvals, const fx_array *bvecs, const fx_lattice *lattice, int64_t n,
 	fx_gradient *out, int64_t *n_scaled, fx_error *err);
 /**
+ * The scan header's own list (n_diffusion of them), as MRD has it: directions are in patient axes already. Checked
+ * and made unit vectors as above. FX_EDATA where the header has none.
+ */
+FX_EXPORT int fx_gradients_from_header(const fx_header *scan, fx_gradient *out, int64_t *n_scaled, fx_error *err);
+/**
  * MRtrix's table, f64 {4, n}: gx gy gz b in RAS. b is scaled by |g|^2 as MRtrix does: in all rows, where |ln |g|^2|
  * is above 0.01 in one. Otherwise as above.
  */

@@ -11,6 +11,7 @@
 
 #include <fornix/array.h>
 #include <fornix/base.h>
+#include <fornix/scan.h>
 #include <ismrmrd/ismrmrd.h>
 #include <ismrmrd/waveform.h>
 
@@ -153,12 +154,6 @@ enum fx_caveat {
 };
 
 #define FX_ORIGIN_TEXT 200
-
-/** One volume's diffusion weighting. */
-typedef struct fx_gradient {
-	double b;                /**< s/mm^2 */
-	double dir[3];           /**< unit vector, RAS; 0 where there is none (b = 0) */
-} fx_gradient;
 
 /** What all items of a series share. Counted; never written to once an item was sent. */
 typedef struct fx_series_info {

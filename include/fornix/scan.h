@@ -55,6 +55,19 @@ typedef struct fx_encoding {
 	double acceleration[2];       /**< parallel imaging factors; 1 where absent */
 } fx_encoding;
 
+/** Which counter tells diffusion weightings apart (MRD's sequenceParameters/diffusionDimension). */
+enum fx_diffusion_dimension {
+	FX_DIFFUSION_NONE = 0, FX_DIFFUSION_AVERAGE, FX_DIFFUSION_CONTRAST, FX_DIFFUSION_PHASE, FX_DIFFUSION_REPETITION,
+	FX_DIFFUSION_SET, FX_DIFFUSION_SEGMENT, FX_DIFFUSION_USER_0, FX_DIFFUSION_USER_7 = FX_DIFFUSION_USER_0 + 7,
+	FX_N_DIFFUSION_DIMENSIONS
+};
+
+/** One volume's diffusion weighting. */
+typedef struct fx_gradient {
+	double b;          /**< s/mm^2 */
+	double dir[3];     /**< unit vector, RAS; 0 where there is none (b = 0) */
+} fx_gradient;
+
 /** The whole header. Owned by whoever parsed it; gadgets borrow it through fx_scan. */
 typedef struct fx_header {
 	int64_t n_encodings;
@@ -67,6 +80,11 @@ typedef struct fx_header {
 	char *patient_position;       /**< "HFS" and the like, or NULL */
 	char *protocol;               /**< or NULL */
 	char *noise_dependency;       /**< measurementDependency of type Noise: its measurement id, or NULL */
+	int diffusion_dimension;      /**< enum fx_diffusion_dimension */
+	int64_t n_diffusion;
+	fx_gradient *diffusion;       /**< by that counter, from 0: directions in RAS, as long as they were written; see
+	                                   fx_gradients_from_header */
+	char *diffusion_scheme;       /**< or NULL */
 	fx_params user;               /**< userParameters, however deeply nested */
 	char *xml;                    /**< the text as it came, NUL-terminated */
 } fx_header;
@@ -78,6 +96,8 @@ FX_EXPORT const fx_param *fx_param_find(const fx_params *params, const char *nam
 FX_EXPORT const char *fx_trajectory_kind_name(int kind);
 /** "slice", "repetition" and the like. */
 FX_EXPORT const char *fx_counter_name(int counter);
+/** "repetition", "user_0" and the like; "none". */
+FX_EXPORT const char *fx_diffusion_dimension_name(int dimension);
 
 #ifdef __cplusplus
 }

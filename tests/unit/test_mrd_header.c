@@ -255,6 +255,73 @@ static void round_trip(void)
 	fx_header_free(b);
 }
 
+#define GRADIENT(x, y, z, b) "<diffusion><gradientDirection><rl>" x "</rl><ap>" y "</ap><fh>" z "</fh></gradientDirection>" \
+	"<bvalue>" b "</bvalue></diffusion>"
+#define DIFFUSION(dimension, list) OPEN "<encoding>" SPACES "</encoding><sequenceParameters><TR>3000</TR><TE>80</TE>" \
+	dimension list "</sequenceParameters>" CLOSE
+
+/* MRD's axes are LPS: towards the left, the back and the head. Ours are RAS. */
+static void diffusion_weightings(void)
+{
+	fx_header *h = parse(DIFFUSION("<diffusionDimension>user_3</diffusionDimension>",
+		GRADIENT("0", "0", "0", "0") GRADIENT("0.6", "-0.8", "0", "1000") GRADIENT("0", "0", "-2", "2500.5")
+		"<diffusion><bvalue>5</bvalue></diffusion><diffusionScheme>Monopolar</diffusionScheme>")), *again;
+	const double expected[4][4] = {{0, 0, 0, 0}, {-0.6, 0.8, 0, 1000}, {0, 0, -2, 2500.5}, {0, 0, 0, 5}};
+	char *text;
+	fx_gradient g[4];
+	fx_error err = {0};
+	int64_t n_scaled;
+
+	CU_ASSERT_EQUAL(h->diffusion_dimension, FX_DIFFUSION_USER_0 + 3);
+	CU_ASSERT_STRING_EQUAL(h->diffusion_scheme, "Monopolar");
+	text = fxi_header_format(h);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(text);
+	again = parse(text);
+	CU_ASSERT_EQUAL(again->diffusion_dimension, FX_DIFFUSION_USER_0 + 3);
+	CU_ASSERT_STRING_EQUAL(again->diffusion_scheme, "Monopolar");
+	CU_ASSERT_EQUAL_FATAL(h->n_diffusion, 4);
+	CU_ASSERT_EQUAL_FATAL(again->n_diffusion, 4);
+	for (int v = 0; v < 4; v++) {
+		for (int i = 0; i < 3; i++) {
+			CU_ASSERT_EQUAL(h->diffusion[v].dir[i], expected[v][i]);
+			CU_ASSERT_EQUAL(again->diffusion[v].dir[i], expected[v][i]);
+		}
+		CU_ASSERT_EQUAL(h->diffusion[v].b, expected[v][3]);
+		CU_ASSERT_EQUAL(again->diffusion[v].b, expected[v][3]);
+	}
+	CU_ASSERT_PTR_NULL(strstr(text, ">-0<"));
+	CU_ASSERT_EQUAL(fx_gradients_from_header(h, g, &n_scaled, &err), FX_OK);
+	CU_ASSERT_EQUAL(n_scaled, 1);
+	CU_ASSERT_EQUAL(g[2].dir[2], -1);
+	CU_ASSERT_EQUAL(g[2].b, 2500.5);
+	free(text);
+	fx_header_free(h);
+	fx_header_free(again);
+}
+
+static void diffusion_that_is_refused(void)
+{
+	static const char unknown[] = DIFFUSION("<diffusionDimension>slice</diffusionDimension>", "");
+	static const char negative[] = DIFFUSION("", GRADIENT("1", "0", "0", "-4")), word[] = DIFFUSION("", GRADIENT("x", "0", "0", "4"));
+	fx_header *undirected = parse(DIFFUSION("", GRADIENT("0", "0", "0", "800"))), *none = parse(OPEN "<encoding>" SPACES "</encoding>" CLOSE);
+	fx_gradient g[1];
+	fx_error err = {0};
+	int64_t n_scaled;
+
+	refused(unknown, sizeof unknown, "diffusionDimension", "user_0");
+	refused(negative, sizeof negative, "diffusion 0", "bvalue");
+	refused(word, sizeof word, "gradientDirection/rl", "no number");
+	CU_ASSERT_EQUAL(none->diffusion_dimension, FX_DIFFUSION_NONE);
+	CU_ASSERT_EQUAL(fx_gradients_from_header(none, g, &n_scaled, &err), FX_EDATA);
+	CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "bval="));
+	/* The header is read, since images do not need the list; only who uses it refuses it. */
+	err = (fx_error){0};
+	CU_ASSERT_EQUAL(fx_gradients_from_header(undirected, g, &n_scaled, &err), FX_EDATA);
+	CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "no direction"));
+	fx_header_free(undirected);
+	fx_header_free(none);
+}
+
 static bool valid(xmlSchemaValidCtxt *context, const char *text)
 {
 	xmlDoc *doc = xmlReadMemory(text, (int)strlen(text), "header", NULL, XML_PARSE_NONET);
@@ -300,6 +367,10 @@ static void names(void)
 	CU_ASSERT_STRING_EQUAL(fx_counter_name(FX_SEGMENT), "segment");
 	CU_ASSERT_STRING_EQUAL(fx_counter_name(FX_N_COUNTERS), "?");
 	CU_ASSERT_STRING_EQUAL(fx_counter_name(-1), "?");
+	CU_ASSERT_STRING_EQUAL(fx_diffusion_dimension_name(FX_DIFFUSION_NONE), "none");
+	CU_ASSERT_STRING_EQUAL(fx_diffusion_dimension_name(FX_DIFFUSION_SEGMENT), "segment");
+	CU_ASSERT_STRING_EQUAL(fx_diffusion_dimension_name(FX_DIFFUSION_USER_7), "user_7");
+	CU_ASSERT_STRING_EQUAL(fx_diffusion_dimension_name(FX_N_DIFFUSION_DIMENSIONS), "?");
 }
 
 static CU_TestInfo tests[] = {
@@ -312,6 +383,8 @@ static CU_TestInfo tests[] = {
 	{"the size is bounded", size_is_bounded},
 	{"cut short anywhere", truncated_anywhere},
 	{"written and read again", round_trip},
+	{"diffusion weightings, LPS into RAS", diffusion_weightings},
+	{"diffusion weightings that are refused", diffusion_that_is_refused},
 	{"valid against MRD's schema", valid_by_schema},
 	{"names of kinds and counters", names},
 	CU_TEST_INFO_NULL,
