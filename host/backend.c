@@ -77,6 +77,7 @@ static const fx_backend host = {
 	.coil_power = fxi_host_coil_power,
 	.coil_mix = fxi_host_coil_mix,
 	.walsh = fxi_host_walsh,
+	.metric_build = fxi_host_metric_build,
 };
 
 const fx_backend *fx_backend_host(void)

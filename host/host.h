@@ -44,4 +44,8 @@ int fxi_host_coil_power(fx_math *m, const fx_array *coils, fx_array *power);
 int fxi_host_coil_mix(fx_math *m, const fx_array *matrix, const fx_array *in, fx_array *out);
 int fxi_host_walsh(fx_math *m, const fx_array *coils, int radius, int n_iterations, fx_array *maps);
 
+/* metric.c */
+int fxi_host_metric_build(fx_math *m, const fx_metric_plan *plan, const fx_array *tensors, const fx_array *mask,
+	const fx_array *flags, const fx_metric_arrays *out, fx_metric_counts *counts);
+
 #endif

@@ -52,6 +52,29 @@ typedef struct fx_fine_grid {
  */
 FX_EXPORT void fx_fine_kernel_transform(int width, double beta, int64_t n, const double *frequency, double *out);
 
+/** How metric_build makes a metric of tensors; see fx_metric_build for the rules. */
+typedef struct fx_metric_plan {
+	int kind;              /**< enum fx_metric_kind */
+	double power;          /**< of FX_METRIC_SHARPENED */
+	double floor;          /**< of the eigenvalues of D, above 0 */
+	double csf_md;         /**< voxels whose MD is above leave the mask; INFINITY: none */
+	unsigned skip_flags;   /**< voxels with any of these bits in `flags` are outside */
+	double to_index[3][3]; /**< A^-1: what tensors are turned by into voxel index coordinates */
+	double to_mm[3][3];    /**< A */
+} fx_metric_plan;
+
+/** The arrays of a fx_metric (message.h). */
+typedef struct fx_metric_arrays {
+	fx_array *field, *d, *fa, *md, *mask;
+} fx_metric_arrays;
+
+typedef struct fx_metric_counts {
+	int64_t n_inside;      /**< voxels of the mask that came out */
+	int64_t n_floored;     /**< of these, with an eigenvalue raised to the floor */
+	int64_t n_bad;         /**< taken out: not finite, or no positive eigenvalue */
+	int64_t n_csf;         /**< taken out as fluid */
+} fx_metric_counts;
+
 struct fx_backend {
 	uint32_t abi;
 	const char *name;      /**< "host", "cuda" */
@@ -131,6 +154,15 @@ struct fx_backend {
 	int (*coil_mix)(fx_math *m, const fx_array *matrix, const fx_array *in, fx_array *out);
 	/** Walsh et al. 2000: maps {x,y,z,c} from coil images, blocks of (2 radius + 1) voxels an axis. */
 	int (*walsh)(fx_math *m, const fx_array *coils, int radius, int n_iterations, fx_array *maps);
+
+	/* tensor fields and fibres */
+	/**
+	 * Fills the arrays `out` (new, zeroed) from tensors f32 {6, x, y, z} in RAS axes, a mask u8 {x, y, z} (NULL: everywhere) and
+	 * flags u8 {x, y, z} (or NULL). Eigenvalues, G and g are computed in double. Voxels outside that touch the mask take the mean of their
+	 * neighbours inside (by a face, else an edge, else a corner); farther out G and D are NaN, FA and MD 0.
+	 */
+	int (*metric_build)(fx_math *m, const fx_metric_plan *plan, const fx_array *tensors, const fx_array *mask,
+		const fx_array *flags, const fx_metric_arrays *out, fx_metric_counts *counts);
 };
 
 /** The CPU backend, always there. */
