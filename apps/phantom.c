@@ -8,13 +8,15 @@
 #include <string.h>
 
 #include "apps/common.h"
+#include "apps/phantom_dwi.h"
 #include "apps/phantom_image.h"
 #include "apps/phantom_options.h"
 
 static const char summary[] =
 	"Writes a raw MRD scan of an object whose k-space is known exactly, and the object's voxel averages as NIfTI.\n\n"
 	"KIND is shepp-logan (high-contrast head, amplitudes 0 to 1), ellipse (one, amplitude 1), shapes (see --shape) or\n"
-	"from-image IMAGE.nii[.gz] (2-D, 3-D, or a series of frames; on its own matrix, or a smaller --matrix).\n"
+	"from-image IMAGE.nii[.gz] (2-D, 3-D, or a series of frames; on its own matrix, or a smaller --matrix);\n"
+	"ring, crossing and helix are diffusion scans of fibre bundles with known tensors.\n"
 	"Samples are scaled so that a full Cartesian scan's orthonormal inverse FFT gives the object's own amplitude.\n"
 	"The printed ceiling is the PSNR of the best band-limited image against the voxel averages.";
 
@@ -87,6 +89,8 @@ static int write_truth(const fxi_phantom_job *job, const fxi_phantom_options *o,
 		return FX_OK;
 	path = truth_path(o);
 	status = fxi_phantom_write_truth(job, path, err, &ceiling);
+	if (status == FX_OK && job->dwi)
+		status = fxi_phantom_dwi_write_truth(job, path, err);
 	if (status == FX_OK && job->image)
 		fprintf(strcmp(o->output, "-") == 0 ? stderr : stdout, "%s: the image on the scan's matrix, which a full Cartesian scan "
 			"gives back exactly\n", path);
@@ -116,6 +120,8 @@ int fxi_app_phantom(int argc, char **argv)
 		status = fxi_phantom_image_load(&job, argv[2], o.field_map, o.te, o.matrix != NULL, o.slices > 1, &err);
 	if (status == FX_OK)
 		status = fxi_phantom_prepare(&job, &err);
+	if (status == FX_OK && job.dwi)
+		status = fxi_phantom_dwi_make(&job, &err);
 	if (status == FX_EINVAL) {
 		fxi_apps_say("phantom: %s", err.text);
 		goto done;
@@ -128,6 +134,8 @@ int fxi_app_phantom(int argc, char **argv)
 	if (status == FX_OK) {
 		status = write_scan(&job, &o, &err);
 	}
+	if (status == FX_OK && job.dwi && job.dwi->images)
+		status = fxi_phantom_dwi_write_images(&job, &err);
 	if (status == FX_OK) {
 		tell(&job, &o, argv[1]);
 		status = write_truth(&job, &o, &err);

@@ -9,17 +9,23 @@
 
 #include "recon/phantom.h"
 
-enum fxi_object { FXI_OBJECT_SHEPP_LOGAN = 0, FXI_OBJECT_ELLIPSE, FXI_OBJECT_SHAPES, FXI_OBJECT_IMAGE };
+enum fxi_object {
+	FXI_OBJECT_SHEPP_LOGAN = 0, FXI_OBJECT_ELLIPSE, FXI_OBJECT_SHAPES, FXI_OBJECT_IMAGE,
+	FXI_OBJECT_RING, FXI_OBJECT_CROSSING, FXI_OBJECT_HELIX /* as in enum fxi_dwi_kind */
+};
 
 /** See phantom_image.h. */
 typedef struct fxi_phantom_image fxi_phantom_image;
+/** See phantom_dwi.h. */
+typedef struct fxi_phantom_dwi fxi_phantom_dwi;
 
 typedef struct fxi_phantom_job {
 	int object;                  /**< enum fxi_object */
 	int64_t n_shapes;
 	fxi_ellipsoid *shapes;       /**< of FXI_OBJECT_SHAPES */
 
-	fxi_phantom_image *image;    /**< of FXI_OBJECT_IMAGE */
+	fxi_phantom_image *image;    /**< of FXI_OBJECT_IMAGE, and from FXI_OBJECT_RING on */
+	fxi_phantom_dwi *dwi;        /**< from FXI_OBJECT_RING on */
 
 	fxi_sampling sampling;
 	int64_t n_coils, n_slices, n_repetitions, n_averages;
@@ -32,6 +38,7 @@ typedef struct fxi_phantom_job {
 
 	fxi_noise noise;
 	int64_t n_noise_readouts;
+	int64_t n_calibrations;      /**< readouts of one slice that calibrate its coils: the unaccelerated set; 0: none */
 	double dwell_us, noise_dwell_us;
 	double noise_bandwidth;      /**< of the noise readouts, relative to the nominal; 0: not told, 1 */
 

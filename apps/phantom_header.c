@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "apps/phantom_dwi.h"
 #include "apps/phantom_image.h"
 #include "xml/mrd_header.h"
 
@@ -98,10 +99,10 @@ int fxi_phantom_prepare(fxi_phantom_job *job, fx_error *err)
 	if (job->columns < job->sampling.n_k_dims)
 		return fx_error_set(err, FX_EINVAL, "a trajectory of %d columns cannot hold the scan's %d axes", job->columns,
 			job->sampling.n_k_dims);
-	if (!job->image) { /* an image says where it lies, and is the object */
+	if (!job->image) /* an image says where it lies, and is the object */
 		directions(job);
+	if (!job->image && !job->dwi)
 		status = make_objects(job, err);
-	}
 	return status == FX_OK ? fxi_coils_new(job->n_coils, job->sampling.n_k_dims, m, err, &job->coils) : status;
 }
 
@@ -112,6 +113,8 @@ void fxi_phantom_clear(fxi_phantom_job *job)
 	fx_free(job->slices);
 	fxi_phantom_image_free(job->image);
 	job->image = NULL;
+	fxi_phantom_dwi_free(job->dwi);
+	job->dwi = NULL;
 	fxi_coils_free(job->coils);
 	fx_free(job->shapes);
 	job->slices = NULL;
@@ -175,6 +178,7 @@ int fxi_phantom_header(const fxi_phantom_job *job, fx_error *err, char **xml)
 		e.encoded.matrix[d] = job->encoded[d];
 		e.encoded.fov_mm[d] = job->encoded_fov_mm[d];
 	}
+	e.acceleration[0] = (double)job->sampling.acceleration;
 	if (!job->no_limits)
 		limits(job, &e);
 	if (job->sampling.kind == FXI_SPIRAL) {

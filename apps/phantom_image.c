@@ -11,6 +11,7 @@
 
 #include <fornix/recon.h>
 
+#include "apps/phantom_dwi.h"
 #include "io/nifti_read.h"
 
 #define PI 3.14159265358979323846
@@ -301,23 +302,58 @@ static int plain_sum(const fxi_phantom_job *job, const fx_array *images, const f
 	return *stop ? fx_error_set(err, FX_ECANCELED, "stopped") : FX_OK;
 }
 
-/* One frame of one slice: cf32 {M, coils}, readouts in order. */
-static int sample_frame(fxi_phantom_job *job, fx_math *m, int64_t slice, int64_t average, int64_t repetition,
-	const volatile int *stop, fx_error *err, fx_array **out)
+fxi_sampling fxi_phantom_calibration(const fxi_phantom_job *job)
 {
-	const fxi_sampling *s = &job->sampling;
+	fxi_sampling s = job->sampling;
+
+	s.n_readouts = job->n_calibrations;
+	s.acceleration = 1;
+	return s;
+}
+
+/* The shot that a readout belongs to gives the object a phase: k shifts by its slope, and samples turn. */
+static double shift_by_phase(const fxi_phantom_job *job, int64_t slice, int64_t volume, int64_t readout, double *k)
+{
+	double turns = 0, slope[3] = {0};
+
+	if (job->dwi)
+		fxi_phantom_dwi_phase(job, volume, slice, readout * job->dwi->n_shots / job->sampling.n_readouts, &turns, slope);
+	for (int64_t j = 0; j < job->sampling.n_samples; j++)
+		for (int d = 0; d < 3; d++)
+			k[3 * j + d] -= slope[d];
+	return turns;
+}
+
+static void turn_samples(const fxi_phantom_job *job, int64_t readout, double turns, fx_array *samples)
+{
+	fx_cf64 phase = FX_CF64(cos(2 * PI * turns), sin(2 * PI * turns));
+
+	for (int64_t c = 0; c < job->n_coils; c++)
+		for (int64_t j = 0; j < job->sampling.n_samples; j++)
+			FX_CF64_OF(samples)[samples->dims[0] * c + readout * job->sampling.n_samples + j] *= phase;
+}
+
+/* One frame of one slice: cf32 {M, coils}, readouts in order; a calibration frame has no phases of shots. */
+static int sample_frame(fxi_phantom_job *job, fx_math *m, const fxi_sampling *s, int64_t slice, int64_t average, int64_t repetition,
+	bool phases, const volatile int *stop, fx_error *err, fx_array **out)
+{
 	int64_t d[3], m_samples = s->n_readouts * s->n_samples, frame = job->image->n_frames > 1 ? repetition : 0, step[2];
 	fx_fourier_spec spec = {.method = FX_FOURIER_NUFFT, .type = FX_CF64, .tolerance = TOLERANCE, .scale = 1};
 	fx_array *images = NULL, *k = NULL, *samples = NULL;
+	double *turns = fx_alloc(s->n_readouts, sizeof *turns);
 	fx_fourier *f = NULL;
 	int status = coil_images(job, slice, frame, err, &images);
 
 	part_of(job, slice, frame, d);
-	if (status == FX_OK && fx_array_new2(FX_F64, 3, m_samples, &k) != FX_OK)
+	if (status == FX_OK && (!turns || fx_array_new2(FX_F64, 3, m_samples, &k) != FX_OK))
 		status = fx_error_set(err, FX_ENOMEM, "no memory for a trajectory of %lld samples", (long long)m_samples);
-	for (int64_t i = 0; status == FX_OK && i < s->n_readouts; i++)
-		fxi_sampling_readout(s, i + s->n_readouts * (average + job->n_averages * repetition), FX_F64_OF(k) + 3 * i * s->n_samples,
-			step);
+	for (int64_t i = 0; status == FX_OK && i < s->n_readouts; i++) {
+		double *of = FX_F64_OF(k) + 3 * i * s->n_samples;
+
+		fxi_sampling_readout(s, i + s->n_readouts * (average + job->n_averages * repetition), of, step);
+		if (phases)
+			turns[i] = shift_by_phase(job, slice, repetition, i, of);
+	}
 	for (int a = 0; a < 3; a++) {
 		double finer = (double)s->matrix[a] / (double)d[a];
 
@@ -335,8 +371,11 @@ static int sample_frame(fxi_phantom_job *job, fx_math *m, int64_t slice, int64_t
 		if (status != FX_OK)
 			fx_error_set(err, status, "%s", m->err->text);
 	}
+	for (int64_t i = 0; status == FX_OK && phases && i < s->n_readouts; i++)
+		turn_samples(job, i, turns[i], samples);
 	if (status == FX_OK && fx_array_convert(samples, FX_CF32, out) != FX_OK)
 		status = fx_error_set(err, FX_ENOMEM, "no memory for %lld samples", (long long)m_samples);
+	fx_free(turns);
 	fx_fourier_free(f);
 	fx_array_unref(images);
 	fx_array_unref(k);
@@ -347,7 +386,9 @@ static int sample_frame(fxi_phantom_job *job, fx_math *m, int64_t slice, int64_t
 int fxi_phantom_image_sample(fxi_phantom_job *job, const volatile int *stop, fx_error *err)
 {
 	fxi_phantom_image *image = job->image;
-	int64_t n = job->n_slices * job->n_averages * job->n_repetitions;
+	int64_t n_frames = job->n_slices * job->n_averages * job->n_repetitions;
+	int64_t n = n_frames + (job->n_calibrations > 0 ? job->n_slices : 0);
+	const fxi_sampling calibration = fxi_phantom_calibration(job);
 	fx_error why = {0};
 	fx_math *m = NULL;
 	int status = fx_math_new("host", job->n_threads, &why, &m);
@@ -362,8 +403,9 @@ int fxi_phantom_image_sample(fxi_phantom_job *job, const volatile int *stop, fx_
 		if (*stop)
 			status = fx_error_set(err, FX_ECANCELED, "stopped");
 		else
-			status = sample_frame(job, m, i % job->n_slices, i / job->n_slices % job->n_averages,
-				i / job->n_slices / job->n_averages, stop, err, &image->samples[i]);
+			status = i < n_frames ? sample_frame(job, m, &job->sampling, i % job->n_slices, i / job->n_slices % job->n_averages,
+				i / job->n_slices / job->n_averages, true, stop, err, &image->samples[i]) :
+				sample_frame(job, m, &calibration, i - n_frames, 0, 0, false, stop, err, &image->samples[i]);
 	}
 	fx_math_free(m);
 	return status;

@@ -17,7 +17,7 @@ struct fxi_phantom_image {
 	double te_s;          /**< between excitation and k = 0 */
 	float position[3];    /**< LPS mm, centre of voxel floor(N/2) */
 	int64_t n_samples;    /**< arrays in `samples` */
-	fx_array **samples;   /**< cf32 {M, coils} of slice + slices (average + averages repetition) */
+	fx_array **samples;   /**< cf32 {M, coils} of slice + slices (average + averages repetition); then, where coils are calibrated, of slices */
 };
 
 /**
@@ -31,6 +31,8 @@ int fxi_phantom_image_load(fxi_phantom_job *job, const char *path, const char *f
 int fxi_phantom_image_sample(fxi_phantom_job *job, const volatile int *stop, fx_error *err);
 /** The band-limited image on the job's matrix: cf64 {x, y, z} of one slice or volume; the image itself where the matrix is its own. */
 int fxi_phantom_image_truth(const fxi_phantom_job *job, int64_t slice, int64_t frame, fx_math *m, fx_array **out);
+/** The sampling of calibration readouts: the full set of an accelerated scan's. */
+fxi_sampling fxi_phantom_calibration(const fxi_phantom_job *job);
 void fxi_phantom_image_free(fxi_phantom_image *image);
 
 #endif

@@ -9,14 +9,16 @@
 
 #define FOV_MM 240.0
 #define THICKNESS_MM 5.0
+#define BUNDLE_VOXEL_MM 2.5
 
-static const char *const objects[] = {"shepp-logan", "ellipse", "shapes", "from-image", NULL};
+static const char *const objects[] = {"shepp-logan", "ellipse", "shapes", "from-image", "ring", "crossing", "helix", NULL};
 static const char *const units[] = {"auto", "cycles_per_voxel", "rad_per_voxel", "cycles_per_fov", "per_m", NULL};
 
 fxi_phantom_options fxi_phantom_defaults(void)
 {
 	return (fxi_phantom_options){
-		.coils = 1, .repetitions = 1, .averages = 1, .slices = 1, .dwell = 4, .noise_dwell = 10, .seed = 1,
+		.coils = -1, .acceleration = -1, .repetitions = 1, .averages = 1, .slices = 1, .dwell = 4, .noise_dwell = 10, .noise_readouts = -1,
+		.seed = 1, .dwi = fxi_phantom_dwi_defaults(),
 	};
 }
 
@@ -28,6 +30,7 @@ void fxi_phantom_options_clear(fxi_phantom_options *o)
 	for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
 		g_clear_pointer(texts[i], g_free);
 	g_clear_pointer(&o->shapes, g_strfreev);
+	fxi_phantom_dwi_options_clear(&o->dwi);
 }
 
 GOptionEntry *fxi_phantom_entries(fxi_phantom_options *o)
@@ -41,14 +44,16 @@ GOptionEntry *fxi_phantom_entries(fxi_phantom_options *o)
 		{"stream", 0, 0, G_OPTION_ARG_NONE, &o->stream, "Write an MRD stream instead of HDF5", NULL},
 		{"trajectory", 't', 0, G_OPTION_ARG_STRING, &o->trajectory,
 			"cartesian, radial, spiral, stack-of-stars, radial3d or random (cartesian)", "NAME"},
-		{"matrix", 0, 0, G_OPTION_ARG_STRING, &o->matrix, "Voxels along each axis (128,128,1; 64,64,64 for 3-D trajectories)",
+		{"matrix", 0, 0, G_OPTION_ARG_STRING, &o->matrix, "Voxels along each axis (128,128,1; 64,64,64 for 3-D trajectories; bundles 64,64,24)",
 			"X,Y,Z"},
 		{"shape", 0, 0, G_OPTION_ARG_STRING_ARRAY, &o->shapes, "One ellipsoid of kind `shapes`: amplitude, centre and half axes "
 			"in halves of the field of view, Euler angles z-x-z in degrees; may be given often", "A,x,y,z,a,b,c[,t,u,v]"},
 		{"field-map", 0, 0, G_OPTION_ARG_FILENAME, &o->field_map, "from-image: off-resonance in Hz, on the image's voxels; every sample "
 			"is then a plain sum, so keep it small", "FILE.nii"},
 		{"te-ms", 0, 0, G_OPTION_ARG_DOUBLE, &o->te, "With --field-map: time from excitation to k = 0 (0)", "MS"},
-		{"coils", 0, 0, G_OPTION_ARG_INT, &o->coils, "Receiver coils; 1 is a coil that sees all alike (1)", "N"},
+		{"coils", 0, 0, G_OPTION_ARG_INT, &o->coils, "Receiver coils; 1 is a coil that sees all alike (1; bundles 8)", "N"},
+		{"acceleration", 0, 0, G_OPTION_ARG_INT, &o->acceleration, "Spiral: arms this many times farther apart than Nyquist asks, coils "
+			"calibrated by the full set, ahead of the scan (1; bundles seen by 4 coils or more 2)", "R"},
 		{"readouts", 0, 0, G_OPTION_ARG_INT, &o->readouts,
 			"Readouts of a frame; stack-of-stars: spokes of a partition (as Nyquist asks)", "N"},
 		{"samples", 0, 0, G_OPTION_ARG_INT, &o->samples, "Samples of a readout (twice the matrix; spiral: as Nyquist asks)",
@@ -72,7 +77,7 @@ GOptionEntry *fxi_phantom_entries(fxi_phantom_options *o)
 			"Standard deviation of the noise in the real and in the imaginary part of a sample (0)", "SIGMA"},
 		{"noise-correlation", 0, 0, G_OPTION_ARG_DOUBLE, &o->correlation, "Between neighbouring coils, 0 to below 1 (0)", "R"},
 		{"noise-spread", 0, 0, G_OPTION_ARG_DOUBLE, &o->gain_spread, "How unlike the coils' noise is, 0 for equal (0)", "X"},
-		{"noise-readouts", 0, 0, G_OPTION_ARG_INT, &o->noise_readouts, "Noise readouts ahead of the scan (0)", "N"},
+		{"noise-readouts", 0, 0, G_OPTION_ARG_INT, &o->noise_readouts, "Noise readouts ahead of the scan (0; bundles with noise 8)", "N"},
 		{"noise-dwell-us", 0, 0, G_OPTION_ARG_DOUBLE, &o->noise_dwell, "Their dwell time (10)", "US"},
 		{"noise-bandwidth", 0, 0, G_OPTION_ARG_DOUBLE, &o->noise_bandwidth,
 			"Their bandwidth relative to the nominal one, as the header tells it (not told, 1)", "X"},
@@ -91,10 +96,12 @@ GOptionEntry *fxi_phantom_entries(fxi_phantom_options *o)
 		{"no-flags", 0, 0, G_OPTION_ARG_NONE, &o->no_flags, "Leave the FIRST and LAST flags out", NULL},
 		{"no-limits", 0, 0, G_OPTION_ARG_NONE, &o->no_limits, "Leave the header's encoding limits out", NULL},
 		{"threads", 0, 0, G_OPTION_ARG_INT, &o->threads, "Threads (every processor)", "N"},
-		{NULL, 0, 0, 0, NULL, NULL, NULL},
 	};
+	GArray *all = g_array_new(TRUE, FALSE, sizeof *entries); /* ends in zeros, as GLib wants it */
 
-	return g_memdup2(entries, sizeof entries);
+	g_array_append_vals(all, entries, G_N_ELEMENTS(entries));
+	fxi_phantom_dwi_entries(&o->dwi, all);
+	return (GOptionEntry *)g_array_free(all, FALSE);
 }
 
 static int word(const char *option, const char *text, const char *const *words, fx_error *err, int *out)
@@ -136,9 +143,9 @@ static int numbers(const char *option, const char *text, int least, int most, fx
 	return status;
 }
 
-static int read_matrix(const char *text, bool volume, fx_error *err, int64_t matrix[3])
+static int read_matrix(const char *text, bool volume, bool bundles, fx_error *err, int64_t matrix[3])
 {
-	double values[3] = {volume ? 64 : 128, volume ? 64 : 128, volume ? 64 : 1};
+	double edge = volume || bundles ? 64 : 128, values[3] = {edge, edge, bundles ? 24 : volume ? 64 : 1};
 	int status = numbers("--matrix", text, 3, 3, err, values);
 
 	for (int d = 0; d < 3 && status == FX_OK; d++) {
@@ -187,8 +194,8 @@ static int check_ranges(const fxi_phantom_options *o, fx_error *err)
 		const char *option;
 		double value, least, most;
 	} ranges[] = {
-		{"--coils", o->coils, 1, 1024}, {"--repetitions", o->repetitions, 1, 65536}, {"--averages", o->averages, 1, 65536},
-		{"--slices", o->slices, 1, 65535}, {"--noise-readouts", o->noise_readouts, 0, 1e6}, {"--columns", o->columns, 0, 3},
+		{"--coils", o->coils == -1 ? 1 : o->coils, 1, 1024}, {"--acceleration", o->acceleration == -1 ? 1 : o->acceleration, 1, 64}, {"--repetitions", o->repetitions, 1, 65536}, {"--averages", o->averages, 1, 65536},
+		{"--slices", o->slices, 1, 65535}, {"--noise-readouts", o->noise_readouts == -1 ? 0 : o->noise_readouts, 0, 1e6}, {"--columns", o->columns, 0, 3},
 		{"--noise", o->noise, 0, 1e30}, {"--noise-correlation", o->correlation, 0, 0.9999},
 		{"--noise-spread", o->gain_spread, 0, 100}, {"--dwell-us", o->dwell, 1e-3, 1e6},
 		{"--noise-dwell-us", o->noise_dwell, 1e-3, 1e6}, {"--noise-bandwidth", o->noise_bandwidth, 0, 10},
@@ -206,7 +213,8 @@ static int read_lists(const fxi_phantom_options *o, fx_error *err, fxi_phantom_j
 {
 	fxi_sampling *s = &job->sampling;
 	bool volume = s->kind == FXI_STACK_OF_STARS || s->kind == FXI_RADIAL3D;
-	int status = read_matrix(o->matrix, volume, err, s->matrix);
+	bool bundles = job->object >= FXI_OBJECT_RING;
+	int status = read_matrix(o->matrix, volume, bundles, err, s->matrix);
 	int64_t longest = 1;
 
 	if (status == FX_OK)
@@ -214,7 +222,8 @@ static int read_lists(const fxi_phantom_options *o, fx_error *err, fxi_phantom_j
 	for (int d = 0; d < 3; d++)
 		longest = s->matrix[d] > longest ? s->matrix[d] : longest;
 	for (int d = 0; d < 3; d++)
-		job->fov_mm[d] = d == 2 && s->matrix[2] == 1 ? THICKNESS_MM : FOV_MM * (double)s->matrix[d] / (double)longest;
+		job->fov_mm[d] = bundles ? BUNDLE_VOXEL_MM * (double)s->matrix[d] : d == 2 && s->matrix[2] == 1 ? THICKNESS_MM :
+			FOV_MM * (double)s->matrix[d] / (double)longest;
 	if (status == FX_OK)
 		status = numbers("--fov-mm", o->fov, 3, 3, err, job->fov_mm);
 	for (int d = 0; d < 3 && status == FX_OK; d++)
@@ -232,8 +241,25 @@ static int read_lists(const fxi_phantom_options *o, fx_error *err, fxi_phantom_j
 		s->shift[d] /= o->dwell;
 	if (status == FX_OK && s->kind == FXI_RANDOM && o->delay)
 		status = fx_error_set(err, FX_EINVAL, "--delay-us: random samples follow no path along which to be late");
-	job->slice_spacing_mm = o->spacing > 0 ? o->spacing : job->fov_mm[2];
+	job->slice_spacing_mm = o->spacing > 0 || bundles ? o->spacing : job->fov_mm[2];
 	return status;
+}
+
+/* Coils cannot be told from an accelerated scan alone: the full set of readouts, which calibrates them, goes ahead. */
+static int accelerate(const fxi_phantom_options *o, fx_error *err, fxi_phantom_job *job)
+{
+	fxi_sampling *s = &job->sampling;
+
+	s->acceleration = o->acceleration > 0 ? o->acceleration : job->object >= FXI_OBJECT_RING && job->n_coils >= 4 &&
+		s->kind == FXI_SPIRAL && !job->detach ? 2 : 1;
+	if (s->acceleration == 1)
+		return FX_OK;
+	if (s->kind != FXI_SPIRAL || s->golden || job->detach || job->object < FXI_OBJECT_IMAGE)
+		return fx_error_set(err, FX_EINVAL, "--acceleration is for spirals of equal angles with a trajectory, of an image or of bundles");
+	if (s->n_readouts == 0)
+		return fx_error_set(err, FX_EINVAL, "--acceleration needs the number of --readouts too");
+	job->n_calibrations = s->n_readouts * s->acceleration;
+	return FX_OK;
 }
 
 int fxi_phantom_read_options(const fxi_phantom_options *o, const char *kind, fx_error *err, fxi_phantom_job *job)
@@ -244,7 +270,8 @@ int fxi_phantom_read_options(const fxi_phantom_options *o, const char *kind, fx_
 	for (int i = 0; i <= FXI_RANDOM; i++)
 		kinds[i] = fxi_sampling_name(i);
 	if (status == FX_OK)
-		status = word("--trajectory", o->trajectory ? o->trajectory : "cartesian", kinds, err, &job->sampling.kind);
+		status = word("--trajectory", o->trajectory ? o->trajectory : job->object >= FXI_OBJECT_RING ? "spiral" : "cartesian", kinds, err,
+			&job->sampling.kind);
 	job->unit = FX_UNIT_CYCLES_PER_VOXEL;
 	if (status == FX_OK && o->unit)
 		status = word("--units", o->unit, units, err, &job->unit);
@@ -255,6 +282,11 @@ int fxi_phantom_read_options(const fxi_phantom_options *o, const char *kind, fx_
 			"it lies");
 	if (status == FX_OK && job->object != FXI_OBJECT_IMAGE && (o->field_map || o->te > 0))
 		status = fx_error_set(err, FX_EINVAL, "--field-map and --te-ms belong to the kind 'from-image'");
+	if (status == FX_OK && job->object < FXI_OBJECT_RING && fxi_phantom_dwi_options_given(&o->dwi))
+		status = fx_error_set(err, FX_EINVAL, "options of bundles, such as --directions and --snr, belong to the kinds ring, crossing and "
+			"helix");
+	if (status == FX_OK && o->noise > 0 && o->dwi.snr > 0)
+		status = fx_error_set(err, FX_EINVAL, "--noise and --snr both say how much noise there is; give one");
 	if (status == FX_OK && !o->output)
 		status = fx_error_set(err, FX_EINVAL, "-o FILE is missing");
 	if (status == FX_OK && o->attach && o->detach)
@@ -274,7 +306,7 @@ int fxi_phantom_read_options(const fxi_phantom_options *o, const char *kind, fx_
 	job->sampling.seed = (uint64_t)o->seed;
 	job->sampling.oversampling = o->oversampling;
 	job->sampling.echo = o->echo;
-	job->n_coils = o->coils;
+	job->n_coils = o->coils > 0 ? o->coils : job->object >= FXI_OBJECT_RING ? 8 : 1;
 	job->n_slices = o->slices;
 	job->n_repetitions = o->repetitions;
 	job->n_averages = o->averages;
@@ -286,10 +318,14 @@ int fxi_phantom_read_options(const fxi_phantom_options *o, const char *kind, fx_
 	job->columns = o->columns;
 	job->noise = (fxi_noise){.sigma = o->noise, .correlation = o->correlation, .gain_spread = o->gain_spread,
 		.seed = (uint64_t)o->seed};
-	job->n_noise_readouts = o->noise_readouts;
+	job->n_noise_readouts = o->noise_readouts >= 0 ? o->noise_readouts : job->object >= FXI_OBJECT_RING &&
+		(o->noise > 0 || o->dwi.snr > 0) ? 8 : 0;
 	job->dwell_us = o->dwell;
 	job->noise_dwell_us = o->noise_dwell;
 	job->noise_bandwidth = o->noise_bandwidth;
 	job->n_threads = o->threads > 0 ? o->threads : fx_processors();
-	return read_shapes(o->shapes, err, job);
+	status = read_shapes(o->shapes, err, job);
+	if (status == FX_OK && job->object >= FXI_OBJECT_RING)
+		status = fxi_phantom_dwi_load(&o->dwi, err, job);
+	return status == FX_OK ? accelerate(o, err, job) : status;
 }

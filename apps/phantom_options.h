@@ -6,15 +6,17 @@
 #include <glib.h>
 
 #include "apps/phantom.h"
+#include "apps/phantom_dwi.h"
 
 /** Texts as GLib's option parser leaves them; freed by fxi_phantom_options_clear. */
 typedef struct fxi_phantom_options {
 	char *output, *truth, *trajectory, *matrix, *fov, *oblique, *position, *unit, *partial, *delay, *field_map;
 	char **shapes;
-	int coils, readouts, samples, repetitions, averages, slices, noise_readouts, columns, threads;
+	int coils, acceleration, readouts, samples, repetitions, averages, slices, noise_readouts, columns, threads;
 	double noise, correlation, gain_spread, dwell, noise_dwell, noise_bandwidth, oversampling, echo, spacing, te;
 	gint64 seed;
 	gboolean golden, full_turn, interleaved, stream, no_truth, no_flags, no_limits, attach, detach;
+	fxi_phantom_dwi_options dwi;
 } fxi_phantom_options;
 
 /** The defaults; texts are NULL where nothing was said. */

@@ -17,19 +17,31 @@
 #define BATCH 256
 #define BATCH_BYTES (64 << 20)
 #define NOISE_STREAMS ((uint64_t)1 << 62) /* streams of noise readouts, apart from those of the scan */
+#define CALIBRATION_STREAMS ((uint64_t)1 << 61)
 #define TICKS 2                           /* of 2.5 ms between readouts: MRD's time stamps */
 
-/* Where readout q of the scan stands in its loops. */
+/* Where readout q of the scan stands in its loops; q < 0: readouts that calibrate coils, slice after slice, ahead of it. */
 struct place {
 	int64_t repetition, slice, average, readout;
+	bool calibration;
 };
+
+static int64_t n_calibration(const fxi_phantom_job *job)
+{
+	return job->n_calibrations * job->n_slices;
+}
 
 static struct place place_of(const fxi_phantom_job *job, int64_t q)
 {
 	int64_t n = job->sampling.n_readouts;
-	struct place p;
+	struct place p = {.calibration = q < 0};
 
-	if (job->interleaved) {
+	if (q < 0) {
+		q += n_calibration(job);
+		p.readout = q % job->n_calibrations;
+		p.slice = q / job->n_calibrations;
+		p.average = p.repetition = 0;
+	} else if (job->interleaved) {
 		p.slice = q % job->n_slices;
 		q /= job->n_slices;
 		p.readout = q % n;
@@ -51,7 +63,7 @@ static int64_t n_imaging(const fxi_phantom_job *job)
 
 int64_t fxi_phantom_n_readouts(const fxi_phantom_job *job)
 {
-	return n_imaging(job) + job->n_noise_readouts;
+	return n_imaging(job) + n_calibration(job) + job->n_noise_readouts;
 }
 
 static void raise_flag(ISMRMRD_AcquisitionHeader *head, bool condition, int flag)
@@ -60,13 +72,12 @@ static void raise_flag(ISMRMRD_AcquisitionHeader *head, bool condition, int flag
 		head->flags |= (uint64_t)1 << (flag - 1);
 }
 
-static void set_flags(const fxi_phantom_job *job, const struct place *p, const int64_t step[2], int64_t q,
+static void set_flags(const fxi_phantom_job *job, const fxi_sampling *s, const struct place *p, const int64_t step[2], int64_t q,
 	ISMRMRD_AcquisitionHeader *head)
 {
-	const fxi_sampling *s = &job->sampling;
 	int64_t lines = s->n_steps[0] ? s->n_steps[0] : s->n_readouts, partitions = s->n_steps[1] ? s->n_steps[1] : 1;
-	bool first = p->readout == 0 && p->average == 0;
-	bool last = p->readout == s->n_readouts - 1 && p->average == job->n_averages - 1;
+	bool first = p->readout == 0 && p->average == 0 && !p->calibration;
+	bool last = p->readout == s->n_readouts - 1 && p->average == job->n_averages - 1 && !p->calibration;
 
 	raise_flag(head, step[0] == 0, ISMRMRD_ACQ_FIRST_IN_ENCODE_STEP1);
 	raise_flag(head, step[0] == lines - 1, ISMRMRD_ACQ_LAST_IN_ENCODE_STEP1);
@@ -133,10 +144,11 @@ static int make_noise(const fxi_phantom_job *job, int64_t number, fx_error *err,
 	return FX_OK;
 }
 
-/* A readout of an image's frame, which was sampled as a whole. */
+/* A readout of an image's frame, which was sampled as a whole; calibration frames come after all others. */
 static void take_samples(const fxi_phantom_job *job, const struct place *p, fx_acquisition *a)
 {
-	const fx_array *all = job->image->samples[p->slice + job->n_slices * (p->average + job->n_averages * p->repetition)];
+	int64_t frame = p->calibration ? job->n_averages * job->n_repetitions : p->average + job->n_averages * p->repetition;
+	const fx_array *all = job->image->samples[p->slice + job->n_slices * frame];
 	int64_t n = job->sampling.n_samples;
 
 	for (int64_t c = 0; c < job->n_coils; c++)
@@ -145,9 +157,9 @@ static void take_samples(const fxi_phantom_job *job, const struct place *p, fx_a
 
 static int make_readout(const fxi_phantom_job *job, int64_t q, int64_t number, fx_error *err, fx_acquisition *a)
 {
-	const fxi_sampling *s = &job->sampling;
-	fxi_sampling nominal = job->sampling;
 	struct place p = place_of(job, q);
+	const fxi_sampling travelled = p.calibration ? fxi_phantom_calibration(job) : job->sampling, *s = &travelled;
+	fxi_sampling nominal = travelled;
 	int64_t index = p.readout + s->n_readouts * (p.average + job->n_averages * p.repetition);
 	double scale = 1 / sqrt((double)job->encoded[0] * (double)job->encoded[1] * (double)job->encoded[2]);
 	bool with_trajectory = (s->kind != FXI_CARTESIAN || job->attach) && !job->detach;
@@ -174,7 +186,8 @@ static int make_readout(const fxi_phantom_job *job, int64_t q, int64_t number, f
 	a->head.idx.average = (uint16_t)p.average;
 	a->head.idx.repetition = (uint16_t)p.repetition;
 	if (!job->no_flags)
-		set_flags(job, &p, step, q, &a->head);
+		set_flags(job, s, &p, step, q, &a->head);
+	raise_flag(&a->head, p.calibration, ISMRMRD_ACQ_IS_PARALLEL_CALIBRATION);
 	if (with_trajectory) {
 		a->head.trajectory_dimensions = (uint16_t)job->columns;
 		fill_trajectory(job, FX_F64_OF(k), a->traj);
@@ -186,7 +199,7 @@ static int make_readout(const fxi_phantom_job *job, int64_t q, int64_t number, f
 		status = fxi_phantom_samples(job->slices[p.slice], job->coils, FX_F64_OF(k), s->n_samples, scale, 1, err,
 			FX_CF32_OF(a->data));
 	if (status == FX_OK)
-		fxi_noise_add(&job->noise, (uint64_t)q, 1, s->n_samples, job->n_coils, FX_CF32_OF(a->data));
+		fxi_noise_add(&job->noise, q < 0 ? CALIBRATION_STREAMS - (uint64_t)q : (uint64_t)q, 1, s->n_samples, job->n_coils, FX_CF32_OF(a->data));
 done:
 	fx_array_unref(k);
 	return status;
@@ -214,7 +227,7 @@ static void make_item(void *arg, int64_t i)
 	if (number < n_noise)
 		item->status = make_noise(b->job, number, &item->err, &item->readout);
 	else
-		item->status = make_readout(b->job, number - n_noise, number, &item->err, &item->readout);
+		item->status = make_readout(b->job, number - n_noise - n_calibration(b->job), number, &item->err, &item->readout);
 }
 
 int fxi_phantom_scan(const fxi_phantom_job *job, fxi_phantom_output *o, const volatile int *stop, fx_error *err)

@@ -109,6 +109,7 @@ typedef struct fxi_sampling {
 	int64_t n_readouts;      /**< of one frame; Cartesian: follows from matrix and partial Fourier */
 	int64_t n_samples;       /**< of one readout; Cartesian: follows */
 	bool golden;             /**< radial kinds, spiral: golden-ratio increments instead of equal ones */
+	int64_t acceleration;    /**< spiral: arms this many times farther apart than Nyquist asks; 0: 1 */
 	bool full_turn;          /**< radial kinds: equal spokes fill a whole turn; radial3d: the second half opposes the first */
 	double shift[3];         /**< samples by which each axis's gradient comes late: of the trajectory that is travelled */
 	uint64_t seed;           /**< random */
@@ -123,7 +124,7 @@ typedef struct fxi_sampling {
 } fxi_sampling;
 
 const char *fxi_sampling_name(int kind);
-/** Turns of one interleaf: arms 1/N apart, as Nyquist asks. */
+/** Turns of one interleaf: arms 1/N apart, as Nyquist asks, or `acceleration` times that. */
 double fxi_spiral_turns(const fxi_sampling *s);
 /** Fills defaults and what follows from them; FX_EINVAL with the reason where the kind and matrix do not go together. */
 int fxi_sampling_complete(fxi_sampling *s, fx_error *err);

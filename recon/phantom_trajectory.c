@@ -38,7 +38,9 @@ static bool share(double x)
 
 double fxi_spiral_turns(const fxi_sampling *s)
 {
-	return (double)largest(s->matrix) / (2 * (double)s->n_readouts);
+	int64_t acceleration = s->acceleration > 0 ? s->acceleration : 1;
+
+	return (double)largest(s->matrix) / (2 * (double)(s->n_readouts * acceleration));
 }
 
 static int complete_cartesian(fxi_sampling *s, fx_error *err)
