@@ -12,6 +12,7 @@
 
 #include "apps/common.h"
 #include "apps/progress.h"
+#include "apps/run_input.h"
 #include "apps/run_record.h"
 #include "io/cache.h"
 #include "io/files.h"
@@ -22,6 +23,7 @@
 struct options {
 	char *folder, *group, *backend;
 	char **assignments;
+	char *bval, *bvec, *grad, *tensor_order, *tensor_frame, *tensor_unit;
 	gint n_threads;
 	gboolean quiet, verbose, no_cache;
 };
@@ -29,6 +31,7 @@ struct options {
 struct run {
 	const struct options *options;
 	const char *input;
+	char **assignments;   /* --set, and what other options set */
 	fxi_registry *registry;
 	fxi_pipeline *pipeline;
 	fxi_chain *chain;
@@ -103,17 +106,30 @@ static void on_progress(void *arg, double fraction, int64_t n_messages)
 
 /* ---- the parts of a run ---------------------------------------------------------------------- */
 
+/* A NIfTI file is opened before the pipeline is loaded, which has to know what enters it. */
+static int open_nifti(struct run *run)
+{
+	const struct options *o = run->options;
+	const fxi_nifti_options nifti = {.bval = o->bval, .bvec = o->bvec, .grad = o->grad, .tensor_order = o->tensor_order,
+		.tensor_frame = o->tensor_frame, .tensor_unit = o->tensor_unit};
+	int status = fxi_run_open_nifti(run->input, o->group, &nifti, &run->err, &run->source);
+
+	run->assignments = fxi_run_assignments(o->assignments, &nifti, !run->source);
+	return status;
+}
+
 /* All that can be wrong with the call: nothing was written yet. */
 static int prepare(struct run *run, const char *pipeline)
 {
+	unsigned kinds = run->source ? run->source->kinds : FXI_SCAN_KINDS;
 	fx_math *math;
 	int status;
 
 	if (fxi_apps_registry(&run->registry) != FX_OK)
 		return FX_EINVAL;
-	status = fxi_apps_pipeline(pipeline, run->options->assignments, &run->err, &run->pipeline);
+	status = fxi_apps_pipeline(pipeline, run->assignments, &run->err, &run->pipeline);
 	if (status == FX_OK)
-		status = fxi_chain_new(run->pipeline, run->registry, FXI_SCAN_KINDS, &run->err, &run->chain);
+		status = fxi_chain_new(run->pipeline, run->registry, kinds, &run->err, &run->chain);
 	if (status == FX_OK && run->options->n_threads < 0)
 		status = fx_error_set(&run->err, FX_EINVAL, "--threads is %d; it takes 0 (every processor) or a number of threads",
 			run->options->n_threads);
@@ -144,6 +160,10 @@ static int work(struct run *run)
 		.progress = on_progress, .progress_arg = run};
 	int status;
 
+	if (run->source->note)
+		on_log(run, FXI_INFO, NULL, run->source->note);
+	if (run->source->warning)
+		on_log(run, FXI_WARNING, NULL, run->source->warning);
 	atomic_store(&running, run->chain);
 	if (atomic_load(&stop_asked)) /* between the handler's being set and now */
 		fxi_chain_stop(run->chain);
@@ -161,7 +181,7 @@ static void write_record(struct run *run, int status, const char *started)
 		.started = started,
 		.seconds = fxi_progress_seconds(&run->progress),
 		.pipeline = run->pipeline,
-		.assignments = run->options->assignments,
+		.assignments = run->assignments,
 		.input = run->input,
 		.group = run->options->group,
 		.source = run->source,
@@ -204,11 +224,15 @@ static int run_all(struct run *run, const char *pipeline)
 {
 	GDateTime *now = g_date_time_new_now_utc();
 	char *started = g_date_time_format(now, "%Y-%m-%dT%H:%M:%SZ");
-	int status = prepare(run, pipeline);
-	bool prepared = status == FX_OK;
+	int status = open_nifti(run);
+	bool prepared = status != FX_EINVAL;
 
 	g_date_time_unref(now);
-	if (status == FX_OK)
+	if (status == FX_OK) {
+		status = prepare(run, pipeline);
+		prepared = status == FX_OK;
+	}
+	if (status == FX_OK && !run->source)
 		status = fxi_input_open(run->input, run->options->group, &run->err, &run->source);
 	prepared = prepared && status != FX_EINVAL; /* a wrong --group */
 	atomic_store(&writing, true);
@@ -259,6 +283,7 @@ static int run_with(const struct options *options, const char *pipeline, const c
 	fxi_pipeline_free(run.pipeline);
 	fxi_registry_free(run.registry);
 	g_free(run.backend_name);
+	g_strfreev(run.assignments);
 	return result;
 }
 
@@ -270,6 +295,14 @@ int fxi_app_run(int argc, char **argv)
 		{"set", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &o.assignments, "Set a property, as in cg.iterations=20 (repeatable)",
 			"GADGET.PROPERTY=VALUE"},
 		{"group", 0, 0, G_OPTION_ARG_FILENAME, &o.group, "HDF5 group of the scan, where there are several", "NAME"},
+		{"bval", 0, 0, G_OPTION_ARG_FILENAME, &o.bval, "b-values of a diffusion series (FSL's table)", "FILE"},
+		{"bvec", 0, 0, G_OPTION_ARG_FILENAME, &o.bvec, "Its b-vectors (FSL's table)", "FILE"},
+		{"grad", 0, 0, G_OPTION_ARG_FILENAME, &o.grad, "Both in MRtrix's table of x, y, z and b instead", "FILE"},
+		{"tensor-order", 0, 0, G_OPTION_ARG_STRING, &o.tensor_order, "The input is a tensor image: nifti, mrtrix or fsl",
+			"ORDER"},
+		{"tensor-frame", 0, 0, G_OPTION_ARG_STRING, &o.tensor_frame, "Axes of its tensors: ras, image or fsl (those of the order)",
+			"FRAME"},
+		{"tensor-unit", 0, 0, G_OPTION_ARG_STRING, &o.tensor_unit, "um2/ms, mm2/s or auto, told from the values (auto)", "UNIT"},
 		{"backend", 0, 0, G_OPTION_ARG_FILENAME, &o.backend, "Where to compute: auto or host (auto)", "NAME"},
 		{"threads", 0, 0, G_OPTION_ARG_INT, &o.n_threads, "Threads to compute with; 0 for every processor (0)", "N"},
 		{"no-cache", 0, 0, G_OPTION_ARG_NONE, &o.no_cache, "Neither read nor write the cache of trajectories", NULL},
@@ -280,7 +313,9 @@ int fxi_app_run(int argc, char **argv)
 	int result = FXI_EXIT_USAGE;
 
 	if (fxi_apps_options("PIPELINE INPUT", "Reconstructs the scan INPUT (an MRD HDF5 file or an MRD stream; - is standard input) with "
-		    "PIPELINE (a shipped one's name, or a file).", entries, 2, 2, &argc, &argv)) {
+		    "PIPELINE (a shipped one's name, or a file). A diffusion series or a tensor image in NIfTI enters the pipeline behind "
+		    "the gadgets that would have made it; a series needs its gradients: --bval and --bvec, --grad, or files of its own name "
+		    "with .bval and .bvec beside it.", entries, 2, 2, &argc, &argv)) {
 		if (!o.folder)
 			o.folder = g_strdup("fornix-out");
 		if (!o.backend)
@@ -290,6 +325,12 @@ int fxi_app_run(int argc, char **argv)
 	g_free(o.folder);
 	g_free(o.group);
 	g_free(o.backend);
+	g_free(o.bval);
+	g_free(o.bvec);
+	g_free(o.grad);
+	g_free(o.tensor_order);
+	g_free(o.tensor_frame);
+	g_free(o.tensor_unit);
 	g_strfreev(o.assignments);
 	return result;
 }

@@ -100,6 +100,8 @@ static void put_input(JsonBuilder *b, const fxi_run_record *r)
 	put_text(b, "group", r->group);
 	put_text(b, "format", r->source->format);
 	put_text(b, "digest", r->source->digest);
+	put_text(b, "note", r->source->note);
+	put_text(b, "warning", r->source->warning);
 	json_builder_end_object(b);
 }
 

@@ -159,6 +159,17 @@ static int decide(struct state *s, fx_ctx *ctx, const fx_acquisition *a, bool la
 
 /* ---- trajectories that do not come with the data ------------------------------------------------- */
 
+static int read_file(struct state *s, fx_ctx *ctx)
+{
+	int status = fx_read_table(ctx, s->file, &s->table, &s->lengths);
+
+	for (int64_t i = 0; status == FX_OK && i < s->table->n; i++)
+		if (!isfinite(FX_F64_OF(s->table)[i]))
+			status = fx_fail(ctx, FX_EDATA, "%s: row %lld is no place in k-space", s->file,
+				(long long)(i / s->table->dims[0]) + 1);
+	return status;
+}
+
 static int open_gadget(void *self, fx_ctx *ctx)
 {
 	struct state *s = self;
@@ -183,7 +194,7 @@ static int open_gadget(void *self, fx_ctx *ctx)
 	if (!s->rules)
 		return fx_fail(ctx, FX_ENOMEM, "no memory for trajectories");
 	fx_record_text(ctx, "source", file ? s->file : kinds[s->kind]);
-	return file ? fx_read_table(ctx, s->file, &s->table, &s->lengths) : FX_OK;
+	return file ? read_file(s, ctx) : FX_OK;
 }
 
 /* Gives an imaging readout its trajectory. A table may be made for the readout as it came, or as discard_* leave it. */

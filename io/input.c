@@ -15,7 +15,7 @@
 #include <zlib.h>
 
 #define ACCEPTED "MRD (ISMRMRD) raw data, as an HDF5 file or as a stream, is accepted"
-#define PREFIX 64
+#define FILE_PREFIX 4096   /* the first numbers of a gzip file lie behind its name and code tables */
 
 static const unsigned char hdf5_mark[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
 
@@ -178,9 +178,9 @@ static ssize_t read_prefix(int fd, unsigned char *p, size_t n)
 /* A pipe, a socket or standard input: cannot be read twice, so streams only. */
 static int open_pipe(int fd, bool own, const char *name, const char *group, fx_error *err, fxi_source **out)
 {
-	unsigned char p[PREFIX];
+	unsigned char p[8];
 	/* 8 bytes tell; waiting for more could wait for ever on a live stream. */
-	ssize_t n = read_prefix(fd, p, 8);
+	ssize_t n = read_prefix(fd, p, sizeof p);
 
 	if (n < 0)
 		return fx_error_set(err, FX_EIO, "cannot read %s: %s", name, strerror(errno));
@@ -196,7 +196,7 @@ static int open_pipe(int fd, bool own, const char *name, const char *group, fx_e
 
 static int open_file(int fd, const char *path, off_t size, const char *group, fx_error *err, fxi_source **out)
 {
-	unsigned char p[PREFIX];
+	unsigned char p[FILE_PREFIX];
 	ssize_t n = pread(fd, p, sizeof p, 0);
 
 	if (n < 0)
@@ -231,4 +231,24 @@ int fxi_input_open(const char *path, const char *group, fx_error *err, fxi_sourc
 	if (fd >= 0 && (status != FX_OK || strcmp((*out)->format, "MRD stream") != 0))
 		close(fd);
 	return status;
+}
+
+bool fxi_input_is_nifti(const char *path)
+{
+	unsigned char p[FILE_PREFIX];
+	struct stat s;
+	ssize_t n = 0;
+	int fd;
+
+	/* A pipe is not touched: what was read from it would be lost, and waiting for a writer may take for ever. */
+	if (stat(path, &s) != 0 || !S_ISREG(s.st_mode))
+		return false;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = pread(fd, p, sizeof p, 0);
+		close(fd);
+	}
+	if (n < 4)
+		return false;
+	return nifti_size(p) || (p[0] == 0x1f && p[1] == 0x8b && packs_nifti(p, (size_t)n));
 }

@@ -13,6 +13,9 @@
  */
 int fxi_input_open(const char *path, const char *group, fx_error *err, fxi_source **out);
 
+/** True for a regular file, or a link to one, that begins as NIfTI does, compressed or not: nifti_source.h opens it. */
+bool fxi_input_is_nifti(const char *path);
+
 /* The two kinds, for fxi_input_open and for tests. */
 
 int fxi_mrd_hdf5_open(const char *path, const char *group, fx_error *err, fxi_source **out);

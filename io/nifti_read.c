@@ -10,6 +10,7 @@
 #include <nifti/nifti1.h>
 #include <nifti/nifti2.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <zlib.h>
@@ -34,7 +35,7 @@ struct header {
 	bool swapped;
 	int64_t dim[8], offset;
 	double pixdim[8], slope, inter;
-	int datatype, sform, qform;
+	int datatype, sform, qform, intent;
 	double quatern[3], qoffset[3], srow[3][4];
 	char magic[4], description[80];
 };
@@ -60,6 +61,7 @@ static void swap_bytes(void *data, int64_t n, int size)
 	if ((h)->swapped) { \
 		SWAP_ALL((raw).dim); SWAP_ALL((raw).pixdim); SWAP((raw).datatype); SWAP((raw).vox_offset); \
 		SWAP((raw).scl_slope); SWAP((raw).scl_inter); SWAP((raw).sform_code); SWAP((raw).qform_code); \
+		SWAP((raw).intent_code); \
 		SWAP((raw).quatern_b); SWAP((raw).quatern_c); SWAP((raw).quatern_d); SWAP((raw).qoffset_x); \
 		SWAP((raw).qoffset_y); SWAP((raw).qoffset_z); SWAP_ALL((raw).srow_x); SWAP_ALL((raw).srow_y); \
 		SWAP_ALL((raw).srow_z); \
@@ -83,6 +85,7 @@ static void swap_bytes(void *data, int64_t n, int size)
 	(h)->inter = (double)(raw).scl_inter; \
 	(h)->datatype = (raw).datatype; \
 	(h)->sform = (raw).sform_code; \
+	(h)->intent = (raw).intent_code; \
 	(h)->qform = (raw).qform_code; \
 	(h)->offset = offset_of((double)(raw).vox_offset); \
 	memcpy((h)->magic, (raw).magic, 4); \
@@ -167,9 +170,12 @@ static void affine_of_qform(const struct header *h, double m[3][4])
 	}
 }
 
-static void fill_info(const struct header *h, fxi_nifti_info *info)
+static void fill_info(const struct header *h, const struct kind *kind, fxi_nifti_info *info)
 {
 	memset(info, 0, sizeof *info);
+	info->n_dims = (int)h->dim[0];
+	info->type = kind->type;
+	info->intent = h->intent;
 	for (int i = 0; i < 7; i++) {
 		info->dims[i] = i < h->dim[0] ? h->dim[i + 1] : 1;
 		info->pixdim[i] = h->pixdim[i + 1];
@@ -221,9 +227,6 @@ static int check_header(const struct header *h, const char *path, const struct k
 	if (!plain && stored / 1032 > file_bytes)
 		return fx_error_set(err, FX_EDATA, "%s announces %lld bytes of voxels, more than its %lld compressed bytes can hold",
 			path, (long long)stored, (long long)file_bytes);
-	if (needed > fx_memory_available_bytes())
-		return fx_error_set(err, FX_ENOMEM, "%s needs %lld MiB of memory, %lld MiB are available", path,
-			(long long)(needed >> 20), (long long)(fx_memory_available_bytes() >> 20));
 	return FX_OK;
 }
 
@@ -264,6 +267,15 @@ static void convert(const struct header *h, const struct kind *kind, const unsig
 	}
 }
 
+struct fxi_nifti {
+	gzFile file;
+	char *path;
+	struct header h;
+	const struct kind *kind;
+	unsigned char *raw;   /* BLOCK_BYTES */
+	int64_t n_left;       /* numbers not yet read, parts of complex ones counted singly */
+};
+
 static int skip_to(gzFile f, const char *path, int64_t offset, fx_error *err)
 {
 	if (gzseek(f, (z_off_t)offset, SEEK_SET) < 0)
@@ -283,72 +295,113 @@ static int check_end(gzFile f, const char *path, fx_error *err)
 	return fx_error_set(err, FX_EDATA, "%s is damaged or was cut short: %s", path, reason);
 }
 
-static int read_voxels(gzFile f, const char *path, const struct header *h, const struct kind *kind, fx_array *out,
-	fx_error *err)
+static int open_file(fxi_nifti *f, int64_t file_bytes, fx_error *err, fxi_nifti_info *info)
 {
-	int64_t total = out->n * kind->parts, per_block = BLOCK_BYTES / kind->bytes;
-	unsigned char *raw = fx_alloc(BLOCK_BYTES, 1);
-	int status = raw ? skip_to(f, path, h->offset, err) : fx_error_set(err, FX_ENOMEM, "out of memory for %s", path);
-
-	for (int64_t first = 0; first < total && status == FX_OK; first += per_block) {
-		int64_t n = total - first < per_block ? total - first : per_block;
-
-		status = read_all(f, path, raw, n * kind->bytes, err);
-		if (status != FX_OK)
-			break;
-		if (h->swapped)
-			swap_bytes(raw, n, kind->bytes);
-		convert(h, kind, raw, first, n, out);
-	}
-	fx_free(raw);
-	return status == FX_OK ? check_end(f, path, err) : status;
-}
-
-static int read_open_file(gzFile f, const char *path, int64_t file_bytes, fx_error *err, fx_array **data,
-	fxi_nifti_info *info)
-{
-	struct header h;
-	const struct kind *kind;
 	int64_t n;
-	int dims, status = read_header(f, path, err, &h);
+	int status = read_header(f->file, f->path, err, &f->h);
 
 	if (status != FX_OK)
 		return status;
-	kind = kind_of(h.datatype);
-	status = check_header(&h, path, kind, file_bytes, gzdirect(f) != 0, err, &n);
+	f->kind = kind_of(f->h.datatype);
+	status = check_header(&f->h, f->path, f->kind, file_bytes, gzdirect(f->file) != 0, err, &n);
 	if (status != FX_OK)
 		return status;
-	fill_info(&h, info);
-	for (dims = 7; dims > 3 && info->dims[dims - 1] == 1;)
-		dims--;
-	if (fx_array_new(kind->type, dims, info->dims, data) != FX_OK)
-		return fx_error_set(err, FX_ENOMEM, "out of memory for the %lld voxels of %s", (long long)n, path);
-	status = read_voxels(f, path, &h, kind, *data, err);
-	if (status != FX_OK) {
-		fx_array_unref(*data);
-		*data = NULL;
-	}
-	return status;
+	fill_info(&f->h, f->kind, info);
+	f->n_left = n * f->kind->parts;
+	f->raw = fx_alloc(BLOCK_BYTES, 1);
+	if (!f->raw)
+		return fx_error_set(err, FX_ENOMEM, "out of memory for %s", f->path);
+	return skip_to(f->file, f->path, f->h.offset, err);
 }
 
-int fxi_nifti_read(const char *path, fx_error *err, fx_array **data, fxi_nifti_info *info)
+int fxi_nifti_open(const char *path, fx_error *err, fxi_nifti **out, fxi_nifti_info *info)
 {
 	struct stat s;
-	gzFile f;
+	fxi_nifti *f;
 	int status;
 
-	*data = NULL;
+	*out = NULL;
 	memset(info, 0, sizeof *info);
 	if (stat(path, &s) != 0)
 		return fx_error_set(err, FX_EIO, "cannot open %s: %s", path, strerror(errno));
 	if (!S_ISREG(s.st_mode))
 		return fx_error_set(err, FX_EIO, "%s is no file", path);
+	f = fx_alloc(1, sizeof *f);
+	if (!f || !(f->path = strdup(path))) {
+		fx_free(f);
+		return fx_error_set(err, FX_ENOMEM, "out of memory while opening %s", path);
+	}
 	errno = 0;
-	f = gzopen(path, "rbe");
+	f->file = gzopen(path, "rbe");
+	if (!f->file) {
+		status = fx_error_set(err, FX_EIO, "cannot open %s: %s", path, errno ? strerror(errno) : "out of memory");
+	} else {
+		gzbuffer(f->file, 128u << 10);
+		status = open_file(f, s.st_size, err, info);
+	}
+	if (status != FX_OK) {
+		fxi_nifti_close(f);
+		return status;
+	}
+	*out = f;
+	return FX_OK;
+}
+
+int fxi_nifti_next(fxi_nifti *f, fx_array *out, fx_error *err)
+{
+	int64_t total = out->n * f->kind->parts, per_block = BLOCK_BYTES / f->kind->bytes;
+	int status = FX_OK;
+
+	if (total > f->n_left)
+		return fx_error_set(err, FX_EINVAL, "%s: read beyond its voxels", f->path);
+	for (int64_t first = 0; first < total && status == FX_OK; first += per_block) {
+		int64_t n = total - first < per_block ? total - first : per_block;
+
+		status = read_all(f->file, f->path, f->raw, n * f->kind->bytes, err);
+		if (status != FX_OK)
+			return status;
+		if (f->h.swapped)
+			swap_bytes(f->raw, n, f->kind->bytes);
+		convert(&f->h, f->kind, f->raw, first, n, out);
+	}
+	f->n_left -= total;
+	return f->n_left == 0 ? check_end(f->file, f->path, err) : FX_OK;
+}
+
+void fxi_nifti_close(fxi_nifti *f)
+{
 	if (!f)
-		return fx_error_set(err, FX_EIO, "cannot open %s: %s", path, errno ? strerror(errno) : "out of memory");
-	gzbuffer(f, 128u << 10);
-	status = read_open_file(f, path, s.st_size, err, data, info);
-	gzclose(f);
+		return;
+	if (f->file)
+		gzclose(f->file);
+	fx_free(f->raw);
+	free(f->path);
+	fx_free(f);
+}
+
+int fxi_nifti_read(const char *path, fx_error *err, fx_array **data, fxi_nifti_info *info)
+{
+	fxi_nifti *f;
+	int64_t needed;
+	int dims = 7, status = fxi_nifti_open(path, err, &f, info);
+
+	*data = NULL;
+	if (status != FX_OK)
+		return status;
+	needed = f->n_left / f->kind->parts * (int64_t)fx_type_size(f->kind->type);
+	while (dims > 3 && info->dims[dims - 1] == 1)
+		dims--;
+	if (needed > fx_memory_available_bytes())
+		status = fx_error_set(err, FX_ENOMEM, "%s needs %lld MiB of memory, %lld MiB are available", path,
+			(long long)(needed >> 20), (long long)(fx_memory_available_bytes() >> 20));
+	else if (fx_array_new(f->kind->type, dims, info->dims, data) != FX_OK)
+		status = fx_error_set(err, FX_ENOMEM, "out of memory for the %lld MiB of %s", (long long)(needed >> 20), path);
+	else
+		status = fxi_nifti_next(f, *data, err);
+	if (status != FX_OK) {
+		fx_array_unref(*data);
+		*data = NULL;
+	}
+	fxi_nifti_close(f);
 	return status;
 }

@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_COLUMNS 64
+#define MOST_COLUMNS 65536   /* a row of a series' b-values is as long as the series */
+#define MOST_DIMS 64         /* of an MRD trajectory */
 
 /* What is being gathered; grown by doubling, so that a short memory is an error and not a crash. */
 struct table {
@@ -70,8 +71,8 @@ static bool separates(char c)
 	return c == ' ' || c == '\t' || c == ',' || c == ';' || c == '\r' || c == '\n';
 }
 
-/* The numbers of one line; -1 where something else stands there, which *bad points to. */
-static int read_line(char *line, double row[MOST_COLUMNS], const char **bad)
+/* The numbers of one line (MOST_COLUMNS at most); -1 where something else stands there, which *bad points to. */
+static int read_line(char *line, double *row, const char **bad)
 {
 	char *at = line, *comment = strchr(line, '#');
 	int n = 0;
@@ -89,7 +90,7 @@ static int read_line(char *line, double row[MOST_COLUMNS], const char **bad)
 		if (n == MOST_COLUMNS)
 			return -1;
 		row[n] = strtod(at, &end);
-		if (end == at || (*end != '\0' && !separates(*end)) || !isfinite(row[n]))
+		if (end == at || (*end != '\0' && !separates(*end)) || isinf(row[n]))
 			return -1;
 		n++;
 		at = end;
@@ -98,14 +99,14 @@ static int read_line(char *line, double row[MOST_COLUMNS], const char **bad)
 
 static int read_text(FILE *file, const char *path, struct table *t, fx_error *err)
 {
+	double *row = fx_alloc(MOST_COLUMNS, sizeof *row);
 	char *line = NULL;
 	size_t size = 0;
 	int64_t number = 0;
 	bool blank = true;
-	int status = FX_OK;
+	int status = row ? FX_OK : fx_error_set(err, FX_ENOMEM, "no memory to read %s", path);
 
 	while (status == FX_OK && getline(&line, &size, file) >= 0) {
-		double row[MOST_COLUMNS];
 		bool comment_only = line[strspn(line, " \t")] == '#';
 		const char *bad = NULL;
 		int n = read_line(line, row, &bad);
@@ -116,7 +117,7 @@ static int read_text(FILE *file, const char *path, struct table *t, fx_error *er
 			continue;
 		}
 		if (n < 0)
-			status = fx_error_set(err, FX_EDATA, "%s, line %lld: '%.40s' is no finite number, or one of more than %d columns",
+			status = fx_error_set(err, FX_EDATA, "%s, line %lld: '%.40s' is no number, or one of more than %d columns",
 				path, (long long)number, bad, MOST_COLUMNS);
 		else if (t->n_columns != 0 && n != t->n_columns)
 			status = fx_error_set(err, FX_EDATA, "%s, line %lld has %d columns, those before it %lld", path, (long long)number,
@@ -131,6 +132,7 @@ static int read_text(FILE *file, const char *path, struct table *t, fx_error *er
 	if (status == FX_OK && ferror(file))
 		status = fx_error_set(err, FX_EIO, "cannot read %s: %s", path, strerror(errno));
 	free(line);
+	fx_free(row);
 	return status;
 }
 
@@ -141,13 +143,13 @@ static int add_readout(const fx_acquisition *a, const char *path, struct table *
 	int64_t columns = a->traj->dims[0];
 	int status = FX_OK;
 
-	if (columns > MOST_COLUMNS || (t->n_columns != 0 && columns != t->n_columns))
+	if (columns > MOST_DIMS || (t->n_columns != 0 && columns != t->n_columns))
 		return fx_error_set(err, FX_EDATA, "%s: readout %u has a trajectory of %lld columns, those before it %lld", path,
 			a->head.scan_counter, (long long)columns, (long long)t->n_columns);
 	t->n_columns = columns;
 	status = begin_block(t, err);
 	for (int64_t i = 0; status == FX_OK && i < a->traj->dims[1]; i++) {
-		double row[MOST_COLUMNS];
+		double row[MOST_DIMS];
 
 		for (int64_t d = 0; d < columns; d++)
 			row[d] = (double)FX_F32_OF(a->traj)[d + columns * i];

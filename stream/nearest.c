@@ -5,6 +5,8 @@
  */
 #include "nearest.h"
 
+#include <fornix/property.h>
+
 #include <ctype.h>
 #include <string.h>
 
@@ -77,4 +79,13 @@ const char *fxi_nearest_name(const char *wanted, const char *const *names, int64
 		if (names[i] && begins_alike(wanted, names[i]))
 			best = names[i];
 	return best;
+}
+
+const char *fx_nearest_word(const char *wanted, const char *const *words)
+{
+	int64_t n = 0;
+
+	while (words[n])
+		n++;
+	return fxi_nearest_name(wanted, words, n);
 }

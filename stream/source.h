@@ -8,7 +8,9 @@
 typedef struct fxi_source fxi_source;
 struct fxi_source {
 	char *header_xml;       /**< the MRD XML header, owned by the source */
-	const char *format;     /**< "MRD HDF5", "MRD stream" */
+	const char *format;     /**< "MRD HDF5", "MRD stream", "NIfTI series" */
+	unsigned kinds;         /**< what it gives: enum fx_kind bits; 0: what a scan consists of */
+	char *note, *warning;   /**< what the user should know of how it was read, a sentence each, or NULL; owned */
 	char *digest;           /**< of the input's content, for the record; NULL where there is none (a live stream) */
 	/** The next message into *out (given away); *out NULL at the end of input. */
 	int (*next)(fxi_source *self, fx_msg **out, fx_error *err);

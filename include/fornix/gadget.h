@@ -140,8 +140,8 @@ FX_EXPORT int fx_sink_finish(fx_ctx *ctx, fx_sink **sink);
 FX_EXPORT void fx_sink_abandon(fx_sink *sink);
 
 /**
- * Numbers from a file: text of 1 to 64 columns (between spaces, tabs, commas or semicolons; # starts a comment), blocks
- * between blank lines; or the trajectories of an MRD file, a block for each readout that is part of an image. *values
+ * Numbers from a file: text of 1 to 65536 columns (between spaces, tabs, commas or semicolons; # starts a comment; "nan" is a
+ * number, infinity is not), blocks between blank lines; or the trajectories of an MRD file, a block for each readout that is part of an image. *values
  * (new, f64 {columns, rows}), *lengths (new, i32 {blocks}): rows of each block. FX_EDATA names the line.
  */
 FX_EXPORT int fx_read_table(fx_ctx *ctx, const char *path, fx_array **values, fx_array **lengths);

@@ -34,6 +34,9 @@ typedef struct fx_prop {
 	const char *const *words; /**< FX_PROP_ENUM: the allowed words, ends with NULL */
 } fx_prop;
 
+/** The one of `words` (ends with NULL) that was probably meant, for "did you mean"; NULL where none is near. */
+FX_EXPORT const char *fx_nearest_word(const char *wanted, const char *const *words);
+
 #ifndef __cplusplus
 /* _Generic keeps the table and the field from disagreeing: an unsupported type does not compile. */
 #define FX_PROP_TYPE_OF(x) _Generic((x), \

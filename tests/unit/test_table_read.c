@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <CUnit/CUnit.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,12 +43,31 @@ static void reads(void)
 	fx_array_unref(l);
 }
 
+/* Tables of gradients: as many columns as there are volumes, and nan where there is no direction. */
+static void long_rows_and_nan(void)
+{
+	char *text = malloc(20000), *at = text;
+	fx_array *v, *l;
+
+	for (int i = 0; i < 3000; i++)
+		at += sprintf(at, "%d ", i % 1000);
+	CU_ASSERT_EQUAL_FATAL(read_back(text, NULL, &v, &l), FX_OK);
+	CU_ASSERT(v->dims[0] == 3000 && v->dims[1] == 1 && FX_F64_OF(v)[2999] == 999);
+	fx_array_unref(v);
+	fx_array_unref(l);
+	free(text);
+	CU_ASSERT_EQUAL_FATAL(read_back("nan NaN -nan\n1 0 0\n", NULL, &v, &l), FX_OK);
+	CU_ASSERT(isnan(FX_F64_OF(v)[0]) && isnan(FX_F64_OF(v)[2]) && FX_F64_OF(v)[3] == 1);
+	fx_array_unref(v);
+	fx_array_unref(l);
+}
+
 static void refuses(void)
 {
 	static const struct {
 		const char *text, *says;
 	} cases[] = {
-		{"1 2\n3 4 5\n", "line 2"}, {"1 2\nnan 3\n", "line 2"}, {"kx ky\n", "kx"}, {"", "no numbers"}, {"1.5.2 3", "1.5.2"},
+		{"1 2\n3 4 5\n", "line 2"}, {"1 2\ninf 3\n", "line 2"}, {"kx ky\n", "kx"}, {"", "no numbers"}, {"1.5.2 3", "1.5.2"},
 	};
 
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -62,6 +82,7 @@ static void refuses(void)
 
 static CU_TestInfo tests[] = {
 	{"reads text", reads},
+	{"long rows and nan", long_rows_and_nan},
 	{"refuses what is no table", refuses},
 	CU_TEST_INFO_NULL,
 };
