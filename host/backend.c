@@ -78,6 +78,9 @@ static const fx_backend host = {
 	.coil_mix = fxi_host_coil_mix,
 	.walsh = fxi_host_walsh,
 	.metric_build = fxi_host_metric_build,
+	.tensor_fit = fxi_host_tensor_fit,
+	.tensor_accumulate = fxi_host_tensor_accumulate,
+	.tensor_solve = fxi_host_tensor_solve,
 };
 
 const fx_backend *fx_backend_host(void)

@@ -48,4 +48,12 @@ int fxi_host_walsh(fx_math *m, const fx_array *coils, int radius, int n_iteratio
 int fxi_host_metric_build(fx_math *m, const fx_metric_plan *plan, const fx_array *tensors, const fx_array *mask,
 	const fx_array *flags, const fx_metric_arrays *out, fx_metric_counts *counts);
 
+/* tensor.c */
+int fxi_host_tensor_fit(fx_math *m, const fx_tensor_design *design, const fx_array *const *volumes, const fx_array *mask,
+	const fx_tensor_arrays *out);
+int fxi_host_tensor_accumulate(fx_math *m, const double row[7], const fx_array *volume, const fx_array *first,
+	fx_array *sums, fx_array *seen);
+int fxi_host_tensor_solve(fx_math *m, const fx_tensor_design *design, const fx_array *sums, const fx_array *seen,
+	const fx_array *mask, const fx_tensor_arrays *out);
+
 #endif

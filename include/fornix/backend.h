@@ -75,6 +75,27 @@ typedef struct fx_metric_counts {
 	int64_t n_csf;         /**< taken out as fluid */
 } fx_metric_counts;
 
+/**
+ * How signals follow from a tensor, ln S = X x with x = ln S0, xx, xy, yy, xz, yz, zz (um^2/ms), in the basis of orthonormal
+ * columns: X = Q R, x = to_x z. Rows are volumes, in the order of the volumes given with it; q[7 i] is 1/sqrt(n).
+ */
+typedef struct fx_tensor_design {
+	int64_t n;               /**< volumes */
+	const double *q;         /**< {7, n} */
+	double to_x[7][7];       /**< rows of R^-1, or of its product with what else makes x */
+	bool from_signals;       /**< the first weights are S^2, as measured; else the first fit is unweighted */
+	int reweightings;        /**< fits after that, with weights S_fit^2 of the one before */
+	double floor;            /**< eigenvalues are raised to it, um^2/ms */
+} fx_tensor_design;
+
+/** What a fit fills, all of one size. */
+typedef struct fx_tensor_arrays {
+	fx_array *d;             /**< f32 {6, x, y, z}: xx, xy, yy, xz, yz, zz */
+	fx_array *s0;            /**< f32 {x, y, z} */
+	fx_array *residual;      /**< f32 {x, y, z}: root mean square of S - S_fit; tensor_solve leaves it */
+	fx_array *flags;         /**< u8 {x, y, z}: enum fx_tensor_flag bits */
+} fx_tensor_arrays;
+
 struct fx_backend {
 	uint32_t abi;
 	const char *name;      /**< "host", "cuda" */
@@ -163,6 +184,22 @@ struct fx_backend {
 	 */
 	int (*metric_build)(fx_math *m, const fx_metric_plan *plan, const fx_array *tensors, const fx_array *mask,
 		const fx_array *flags, const fx_metric_arrays *out, fx_metric_counts *counts);
+	/**
+	 * Tensors of volumes f32 {x, y, z} by log-linear least squares, in every voxel of `mask` (u8; NULL: everywhere); others are
+	 * not written to. Signals that are not finite or not positive have weight 0 (FX_TENSOR_DROPPED); where the rest does not
+	 * determine a tensor it is 0 (FX_TENSOR_UNFITTED). FX_TENSOR_ISOTROPIC: all signals are the same. FX_TENSOR_CLAMPED: see floor.
+	 */
+	int (*tensor_fit)(fx_math *m, const fx_tensor_design *design, const fx_array *const *volumes, const fx_array *mask,
+		const fx_tensor_arrays *out);
+	/**
+	 * One volume's share of an unweighted fit: sums f32 {x, y, z, 7} += row ln S. seen (u8 {x, y, z}) |= 1 where S is of no use,
+	 * and adds nothing, |= 2 where S is not that of `first`, a volume of the same series.
+	 */
+	int (*tensor_accumulate)(fx_math *m, const double row[7], const fx_array *volume, const fx_array *first, fx_array *sums,
+		fx_array *seen);
+	/** Tensors of such sums, x = to_x sums, in the voxels of `mask` where all signals were of use: d, s0 and flags. */
+	int (*tensor_solve)(fx_math *m, const fx_tensor_design *design, const fx_array *sums, const fx_array *seen,
+		const fx_array *mask, const fx_tensor_arrays *out);
 };
 
 /** The CPU backend, always there. */

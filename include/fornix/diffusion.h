@@ -124,12 +124,23 @@ FX_EXPORT int fx_b0_mask(fx_math *m, const fx_array *b0, int median, double fact
 
 /* ---- tensor fit (diffusion/fit.c) ------------------------------------------------------------- */
 
+/**
+ * The weights of a WLS fit before it is reweighted. Both lead to the same fixed point; with a few reweightings the end still
+ * depends on the start where data are noisy.
+ */
+enum fx_fit_start {
+	FX_START_SIGNALS = 0, /**< S^2 as measured: what MRtrix's dwi2tensor does, and then reweights twice */
+	FX_START_OLS          /**< none: an OLS fit comes first; DIPY's WLS is this with one reweighting */
+};
+
 typedef struct fx_fit_spec {
 	int method;          /**< FX_FIT_OLS or FX_FIT_WLS */
+	int start;           /**< enum fx_fit_start, of WLS */
 	int reweightings;    /**< of WLS: weights S_fit^2 of the fit before (Veraart et al. 2013); 2 */
-	double b0_max;       /**< volumes up to this b count as b0; s/mm^2 */
-	double b_min, b_max; /**< weighted volumes outside are not fitted (0, 0: none is left out) */
+	double b0_max;       /**< volumes up to this b count as b0 and are always fitted, with the b that they have; s/mm^2 */
+	double b_min, b_max; /**< weighted volumes outside are not fitted (0: no bound); give way by 5 % or 50 s/mm^2, as shells do */
 	double floor;        /**< eigenvalue floor, um^2/ms */
+	bool stream;         /**< keep the normal equations as volumes come, so that fx_fit_provisional needs no pass over the series */
 } fx_fit_spec;
 
 /** The fit of ln S = ln S0 - b g^T D g as volumes come. */
@@ -137,14 +148,22 @@ typedef struct fx_fit fx_fit;
 /** FX_EDATA where fewer than 2 b-values are used or the design's rank is below 7, saying which shells there are and are used. */
 FX_EXPORT int fx_fit_new(fx_math *m, fx_series_info *info, const fx_fit_spec *spec, fx_fit **out);
 FX_EXPORT void fx_fit_free(fx_fit *f);
-/** Adds a volume f32 or cf32 {x, y, z} (magnitudes are taken): its share of the normal equations, and keeps it (shared). */
+/**
+ * Adds a volume f32 or cf32 {x, y, z} (magnitudes are taken): its share of the normal equations, and keeps it (shared). A volume
+ * outside b_min..b_max is let go. FX_EDATA: no such volume, the same again, another size than the lattice's.
+ */
 FX_EXPORT int fx_fit_add(fx_fit *f, int64_t volume, fx_array *data);
-/** OLS tensors of the volumes so far (new message): what streams. Mask u8 or NULL. */
+/** OLS tensors of the volumes so far (new message, without residuals): what streams. Mask u8 {x, y, z} or NULL. */
 FX_EXPORT int fx_fit_provisional(fx_fit *f, const fx_array *mask, fx_msg **out);
-/** The final fit over the kept series (new message). */
+/**
+ * The final fit over the kept series (new message). FX_EDATA where the volumes that came do not determine a tensor. The message's
+ * mask is 1 where there is a tensor; `caveats` are added to the series' own.
+ */
 FX_EXPORT int fx_fit_finish(fx_fit *f, const fx_array *mask, unsigned caveats, fx_msg **out);
 /** "b 0 (1), 2000 (20)": the shells of a table, those within 5 % or 50 s/mm^2 together. */
 FX_EXPORT void fx_shells_text(const fx_series_info *info, double b0_max, char *text, size_t size);
+/** The same of the volumes that a fit uses. */
+FX_EXPORT void fx_fit_shells_text(const fx_fit *f, char *text, size_t size);
 
 /* ---- metric (diffusion/metric.c) -------------------------------------------------------------- */
 
