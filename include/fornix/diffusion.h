@@ -312,6 +312,79 @@ FX_EXPORT int fx_region_resample(fx_math *m, const fx_array *region, const fx_la
 /** Box in RAS mm around a lattice, outer faces of the voxels included. */
 FX_EXPORT void fx_lattice_box(const fx_lattice *l, double low[3], double high[3]);
 
+/* ---- regions (diffusion/regions.c) ------------------------------------------------------------ */
+
+enum fx_region_use {
+	FX_REGIONS_LABELS = 0, /**< whole numbers; those above 0 are regions, others are background */
+	FX_REGIONS_ANY         /**< every voxel that is not 0 belongs to one region, 1 */
+};
+
+/** Regions of a label image and where they lie. Never written to once made. */
+typedef struct fx_regions fx_regions;
+/**
+ * Regions of an image {x, y, z} of any real type. `wanted` lists labels ("3, 5 8"; empty or NULL: all there are); `name` is what errors call it.
+ * FX_EDATA: values that are not whole (FX_REGIONS_LABELS) or not finite, no region at all, a singular affine; FX_EINVAL: a
+ * wanted label that has no voxel (those there are are said), or a list that does not parse.
+ */
+FX_EXPORT int fx_regions_new(const fx_array *image, const double affine[3][4], bool has_affine, const char *name, const char *wanted,
+	int use, fx_error *err, fx_regions **out);
+FX_EXPORT void fx_regions_free(fx_regions *r);
+/** FX_EDATA where the image is not in the space of `lattice` to 0.1 of its smallest voxel edge at every corner; says how far apart they are. */
+FX_EXPORT int fx_regions_same_space(const fx_regions *r, const fx_lattice *lattice, fx_error *err);
+/** Label at a point in RAS mm, that of the nearest voxel; 0: background or outside the image. */
+FX_EXPORT int64_t fx_regions_at(const fx_regions *r, const double ras[3]);
+
+/* ---- connections (diffusion/connect*.c) ------------------------------------------------------- */
+
+enum fx_require { FX_REQUIRE_ANY = 0, FX_REQUIRE_ALL };
+
+typedef struct fx_connect_spec {
+	int require;           /**< enum fx_require */
+	int64_t best;          /**< fibres kept a pair, by rank */
+	int64_t families;      /**< families kept a pair; each by its best fibre, whatever that one's rank */
+	double cluster_mm;     /**< fibres closer (fx_tract_distance) are one family; 0: two edges of the smallest voxel */
+	bool jacobi;           /**< Jacobi determinants of the kept geodesics; needs fx_connect_metric */
+	double degenerate;     /**< normalised determinants below this (absolute) at arrival are degenerate */
+	bool resample;         /**< regions may be in another space: labels are read at the fibre by the region image's own affine */
+} fx_connect_spec;
+
+/** Connections between regions, collected as fibres stream by; memory is bounded by best and families a pair. */
+typedef struct fx_connect fx_connect;
+/** Borrows the regions, which must outlive it; sources and exclude may be NULL. */
+FX_EXPORT int fx_connect_new(fx_math *m, const fx_connect_spec *spec, const fx_regions *sources, const fx_regions *targets,
+	const fx_regions *exclude, fx_connect **out);
+FX_EXPORT void fx_connect_free(fx_connect *c);
+/** The metric that the fibres to come were tracked in (a reference is kept), for the Jacobi determinants. */
+FX_EXPORT int fx_connect_metric(fx_connect *c, fx_msg *metric);
+/**
+ * Looks for connections in a batch (end marks do nothing). A connection runs from where the fibre last leaves a source to
+ * where it first enters a target, with no other of either in between; without sources, the source is the target region
+ * that the seed lies in, or the seed itself (label 0). FX_EDATA: regions in another space, fibres of another method or metric than those before.
+ */
+FX_EXPORT int fx_connect_add(fx_connect *c, const fx_tracts *t);
+/** Ranks, families and determinants; nothing may be added afterwards. */
+FX_EXPORT int fx_connect_finish(fx_connect *c);
+/** The kept fibres, cut, in rank order pair by pair, as batches and an end mark; then *out is NULL. */
+FX_EXPORT int fx_connect_next(fx_connect *c, fx_msg **out);
+
+typedef struct fx_connect_counts {
+	int64_t n_fibres, n_connected; /**< looked at; with at least one connection */
+	int64_t n_excluded;            /**< with a connection that crosses an exclusion, and no other */
+	int64_t n_incomplete;          /**< without all targets (FX_REQUIRE_ALL) */
+	int64_t n_unusable;            /**< with a point or Riemannian length that is not finite */
+	int64_t n_pairs, n_kept, n_families, n_degenerate;
+	int64_t n_undetermined;        /**< kept geodesics without a Jacobi determinant: their path could not be followed again */
+} fx_connect_counts;
+FX_EXPORT void fx_connect_count(const fx_connect *c, fx_connect_counts *out);
+
+/** Takes a piece of text; a status other than FX_OK ends the writing and is returned. */
+typedef int (*fx_text_fn)(void *arg, const char *text);
+/** connectivity.json and connectivity.csv, as docs/connectivity.md describes them. After fx_connect_finish. */
+FX_EXPORT int fx_connect_json(const fx_connect *c, fx_text_fn write, void *arg);
+FX_EXPORT int fx_connect_csv(const fx_connect *c, fx_text_fn write, void *arg);
+/** "sqrt(um^2/ms)" and the like: unit of the measure under a metric. */
+FX_EXPORT void fx_measure_unit(int metric_kind, double power, char *text, size_t size);
+
 /* ---- tract sets ------------------------------------------------------------------------------- */
 
 /** Mean closest-point distance between two polylines f32 {3, n}, symmetric mean of both ways, mm. */
