@@ -122,7 +122,7 @@ static int hand_out(struct looking *l)
 
 	for (int64_t i = 0; i < l->found.n; i++) {
 		struct one *o = &l->found.list[i];
-		struct fxi_pair *pair;
+		struct fxi_pair *pair = NULL;
 
 		if (status == FX_OK)
 			status = pair_of(l->c, o->source, o->target, &pair);

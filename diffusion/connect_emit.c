@@ -54,13 +54,14 @@ static int make_info(fx_connect *c)
 	return FX_OK;
 }
 
-int fx_connect_finish(fx_connect *c)
+int fx_connect_finish(fx_connect *c, unsigned caveats)
 {
 	int status = FX_OK;
 
 	if (c->finished)
 		return FX_OK;
 	c->finished = true;
+	c->caveats |= caveats;
 	if (c->n_pairs > 0)
 		qsort(c->pairs, (size_t)c->n_pairs, sizeof c->pairs[0], compare_pairs);
 	for (int64_t i = 0; i < c->n_pairs && status == FX_OK; i++) {

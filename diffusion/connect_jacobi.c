@@ -11,7 +11,7 @@
 #define APART_VOXELS 0.5   /* neighbours end about half a voxel away: far above the field's single precision, within what it resolves */
 
 /* Index coordinates of the points, and the derivative of the path at its start. */
-static void begin(double to_index[3][4], const struct fxi_connection *k, double x0[3], double v0[3],
+static void begin(const double (*to_index)[4], const struct fxi_connection *k, double x0[3], double v0[3],
 	double *voxels)
 {
 	double x[3][3] = {{0}}, last[3] = {0}, arc[3] = {0};
@@ -59,7 +59,7 @@ void fxi_connection_jacobi(const struct fx_connect *c, struct fxi_connection *k)
 	k->asked = true;
 	if (fx_lattice_inverse(&metric->lattice, to_index, &unsaid) != FX_OK)
 		return;
-	begin(to_index, k, x0, v0, &voxels);
+	begin((const double (*)[4])to_index, k, x0, v0, &voxels);
 	n_steps = (int64_t)fmin(ceil(voxels / STEP_VOXELS) + 1, MOST_STEPS);
 	if (!fxi_jacobi_along(fxi_metric_sampled, metric, x0, v0, k->riemann, n_steps, APART_VOXELS, &j))
 		return;

@@ -118,7 +118,7 @@ bool fxi_jacobi_along(fxi_metric_at at, const void *arg, const double x0[3], con
 	int64_t n_steps, double apart, fxi_jacobi *out)
 {
 	struct follow f = {.at = at, .arg = arg, .h = length / (double)n_steps};
-	double last_j[2][3], last = 0;
+	double last_j[2][3] = {{0}}, last = 0;
 
 	*out = (fxi_jacobi){0};
 	if (!(length > 0) || n_steps < 1 || !start(&f, x0, v0, length, apart))

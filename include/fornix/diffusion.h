@@ -362,8 +362,8 @@ FX_EXPORT int fx_connect_metric(fx_connect *c, fx_msg *metric);
  * that the seed lies in, or the seed itself (label 0). FX_EDATA: regions in another space, fibres of another method or metric than those before.
  */
 FX_EXPORT int fx_connect_add(fx_connect *c, const fx_tracts *t);
-/** Ranks, families and determinants; nothing may be added afterwards. */
-FX_EXPORT int fx_connect_finish(fx_connect *c);
+/** Ranks, families and determinants; nothing may be added afterwards. `caveats` that became known go into the products. */
+FX_EXPORT int fx_connect_finish(fx_connect *c, unsigned caveats);
 /** The kept fibres, cut, in rank order pair by pair, as batches and an end mark; then *out is NULL. */
 FX_EXPORT int fx_connect_next(fx_connect *c, fx_msg **out);
 
@@ -387,7 +387,10 @@ FX_EXPORT void fx_measure_unit(int metric_kind, double power, char *text, size_t
 
 /* ---- tract sets ------------------------------------------------------------------------------- */
 
-/** Mean closest-point distance between two polylines f32 {3, n}, symmetric mean of both ways, mm. */
+/**
+ * Mean closest-point distance between two polylines f32 {3, n}, mm: the mean over the points of one of the distance to the other line (its
+ * segments, not just its points), and the mean of that both ways. NaN where one has no point.
+ */
 FX_EXPORT double fx_tract_distance(const float *a, int64_t n_a, const float *b, int64_t n_b);
 
 #ifdef __cplusplus
