@@ -79,7 +79,12 @@ static int open_product(fxi_files *self, const fx_sink_options *options, fx_erro
 	case FX_FORMAT_NIFTI:
 		return fxi_product_nifti(folder, options, err, out);
 	case FX_FORMAT_PNG:
-		return fxi_product_png(folder, options, err, out);
+		return options->tracts ? fxi_product_png_tracts(folder, options, err, out) :
+			fxi_product_png(folder, options, err, out);
+	case FX_FORMAT_TCK:
+	case FX_FORMAT_TRK:
+	case FX_FORMAT_TRX:
+		return fxi_product_tracts(folder, options, err, out);
 	case FX_FORMAT_VOLUME:
 		return fxi_product_volume(folder, options, err, out);
 	case FX_FORMAT_TEXT:

@@ -8,11 +8,9 @@
  * they are stored, x to the right and y down. Voxels keep their shape. Grey runs from the window_low to the window_high
  * percentile of the shown values.
  */
-#include "aside.h"
-#include "folder.h"
+#include "picture.h"
 #include "stack.h"
 
-#include <cairo.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -295,39 +293,6 @@ static cairo_surface_t *draw_mosaic(const struct png *p, const struct tile *tile
 	return mosaic;
 }
 
-struct target {
-	fxi_aside *file;
-	fx_error *err;
-};
-
-static cairo_status_t write_bytes(void *arg, const unsigned char *data, unsigned bytes)
-{
-	struct target *t = arg;
-
-	return fxi_aside_write(t->file, data, bytes, t->err) == FX_OK ? CAIRO_STATUS_SUCCESS : CAIRO_STATUS_WRITE_ERROR;
-}
-
-static int write_picture(struct png *p, cairo_surface_t *mosaic, fx_error *err)
-{
-	char *path = fxi_folder_path(p->folder, p->name);
-	struct target t = {NULL, err};
-	int status;
-
-	if (!path || !mosaic) {
-		free(path);
-		return fx_error_set(err, FX_ENOMEM, "out of memory while drawing %s", p->name);
-	}
-	status = fxi_aside_open(path, err, &t.file);
-	if (status == FX_OK && cairo_surface_write_to_png_stream(mosaic, write_bytes, &t) != CAIRO_STATUS_SUCCESS) {
-		status = fx_error_set(err, FX_EIO, "cannot write %s", path);   /* a reason that is there already stays */
-		fxi_aside_abandon(t.file);
-	} else if (status == FX_OK) {
-		status = fxi_aside_commit(t.file, err);
-	}
-	free(path);
-	return status == FX_OK ? fxi_folder_add(p->folder, p->name, err) : status;
-}
-
 static int commit(fxi_product *self, fx_error *err)
 {
 	struct png *p = (struct png *)self;
@@ -349,7 +314,7 @@ static int commit(fxi_product *self, fx_error *err)
 	status = fxi_stacks_build(&p->images, p->name, NULL, NULL, err, &stacks, &n_stacks);
 	if (status == FX_OK) {
 		mosaic = draw_mosaic(p, tiles, choose_tiles(stacks, n_stacks, tiles));
-		status = write_picture(p, mosaic, err);
+		status = fxi_picture_write(p->folder, p->name, mosaic, err);
 	}
 	if (mosaic)
 		cairo_surface_destroy(mosaic);
