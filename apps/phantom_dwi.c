@@ -54,19 +54,6 @@ static void place(const fxi_phantom_job *job, fxi_phantom_dwi *dwi)
 	}
 }
 
-/*
- * A voxel's noise, relative to a sample's: the least-squares image has variance voxels/samples for every frequency that the
- * samples hold, and spirals and spokes leave out the corners of k-space. What undersampling adds is not in it.
- */
-static double noise_of_image(const fxi_phantom_job *job)
-{
-	static const double held[] = {[FXI_CARTESIAN] = 1, [FXI_RADIAL] = G_PI / 4, [FXI_SPIRAL] = G_PI / 4,
-		[FXI_STACK_OF_STARS] = G_PI / 4, [FXI_RADIAL3D] = G_PI / 6, [FXI_RANDOM] = 1};
-	double voxels = (double)(job->encoded[0] * job->encoded[1] * job->encoded[2]);
-
-	return held[job->sampling.kind] * sqrt(voxels / (double)(job->sampling.n_readouts * job->sampling.n_samples));
-}
-
 int fxi_phantom_dwi_make(fxi_phantom_job *job, fx_error *err)
 {
 	fxi_phantom_dwi *dwi = job->dwi;
@@ -82,8 +69,14 @@ int fxi_phantom_dwi_make(fxi_phantom_job *job, fx_error *err)
 		image->position[d] = (float)job->position_mm[d];
 	}
 	image->n_frames = dwi->n_volumes;
-	if (dwi->snr > 0)
-		job->noise.sigma = dwi->object.s0_fibre / dwi->snr / noise_of_image(job);
+	if (dwi->snr > 0) {
+		double of_image;
+
+		status = fxi_phantom_dwi_noise(job, err, &of_image);
+		if (status != FX_OK)
+			return status;
+		job->noise.sigma = dwi->object.s0_fibre / dwi->snr / of_image;
+	}
 	status = fxi_dwi_series(&dwi->object, &dwi->grid, dwi->gradients, dwi->n_volumes, err, &series);
 	if (status == FX_OK && fx_array_convert(series, FX_CF64, &image->volume) != FX_OK)
 		status = fx_error_set(err, FX_ENOMEM, "no memory for the series in double precision");

@@ -41,6 +41,8 @@ bool fxi_phantom_dwi_options_given(const fxi_phantom_dwi_options *o);
 int fxi_phantom_dwi_load(const fxi_phantom_dwi_options *o, fx_error *err, fxi_phantom_job *job);
 /** The series as the job's image, and the noise that gives the SNR. After fxi_phantom_prepare. */
 int fxi_phantom_dwi_make(fxi_phantom_job *job, fx_error *err);
+/** Standard deviation of a voxel's real part in fibres, where that of a sample's is 1. */
+int fxi_phantom_dwi_noise(const fxi_phantom_job *job, fx_error *err, double *sigma);
 /** Phase in turns and its slope (cycles/voxel of the matrix) in one shot of a slice of a volume; zeros where there is none. */
 void fxi_phantom_dwi_phase(const fxi_phantom_job *job, int64_t volume, int64_t slice, int64_t shot, double *turns, double slope[3]);
 /** Tensors, FA, MD, S0, bundle, labels and centre lines beside `path`, SCAN_truth.nii.gz: SCAN_truth_tensors.nii.gz and so on. */

@@ -20,8 +20,7 @@ void fxi_phantom_dwi_entries(fxi_phantom_dwi_options *o, GArray *entries)
 		{"directions", 0, 0, G_OPTION_ARG_INT, &o->directions, "ring, crossing, helix: weighted volumes, over a half sphere (30)", "N"},
 		{"bvalue", 0, 0, G_OPTION_ARG_DOUBLE, &o->bvalue, "Their b-value in s/mm^2 (1000)", "B"},
 		{"b0s", 0, 0, G_OPTION_ARG_INT, &o->b0s, "Volumes without weighting, spread between them, one first (5)", "N"},
-		{"snr", 0, 0, G_OPTION_ARG_DOUBLE, &o->snr, "SNR of fibres in the b0 image that has the scan's resolution; sets --noise "
-			"(no noise)", "X"},
+		{"snr", 0, 0, G_OPTION_ARG_DOUBLE, &o->snr, "SNR of fibres in the reconstructed b0 image; sets --noise (no noise)", "X"},
 		{"shots", 0, 0, G_OPTION_ARG_INT, &o->shots, "Shots of a volume's slice, each with a phase of its own; spiral: its "
 			"readouts (1)", "N"},
 		{"no-shot-phase", 0, 0, G_OPTION_ARG_NONE, &o->no_shot_phase, "Weighted volumes get no phase from motion", NULL},

@@ -172,6 +172,11 @@ int fxi_phantom_header(const fxi_phantom_job *job, fx_error *err, char **xml)
 		.measurement_id = (char *)"phantom", .patient_position = (char *)"HFS", .protocol = (char *)"fornix phantom",
 	};
 
+	if (job->dwi) {
+		h.diffusion_dimension = FX_DIFFUSION_REPETITION;
+		h.n_diffusion = job->dwi->n_volumes;
+		h.diffusion = job->dwi->gradients;
+	}
 	for (int d = 0; d < 3; d++) {
 		e.recon.matrix[d] = job->sampling.matrix[d];
 		e.recon.fov_mm[d] = job->fov_mm[d];

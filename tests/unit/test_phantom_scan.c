@@ -129,6 +129,17 @@ static void spiral_is_dense_enough(void)
 	double turns = 64.0 / (2.0 * (double)s.n_readouts);
 
 	CU_ASSERT_DOUBLE_EQUAL(0.5 / turns / (double)s.n_readouts, 1.0 / 64, 1e-15);
+	/* accelerated: arms 3/N apart; its first arm is the first of the full set */
+	fxi_sampling fast = {.kind = FXI_SPIRAL, .matrix = {64, 64, 1}, .n_readouts = 2, .acceleration = 3};
+	fxi_sampling whole = {.kind = FXI_SPIRAL, .matrix = {64, 64, 1}, .n_readouts = 6};
+	static double first[3 * 8192];
+
+	CU_ASSERT_FATAL(fxi_sampling_complete(&fast, &err) == FX_OK && fxi_sampling_complete(&whole, &err) == FX_OK);
+	CU_ASSERT_DOUBLE_EQUAL(0.5 / fxi_spiral_turns(&fast) / 2, 3.0 / 64, 1e-15);
+	CU_ASSERT_EQUAL_FATAL(fast.n_samples, whole.n_samples);
+	fxi_sampling_readout(&fast, 1, k, step);
+	fxi_sampling_readout(&whole, 3, first, step);
+	CU_ASSERT_EQUAL(memcmp(k, first, (size_t)(24 * fast.n_samples)), 0);
 }
 
 static void kinds_and_matrices_must_fit(void)
