@@ -53,6 +53,7 @@ static void free_open(fx_collector *c, fx_open_frame *o)
 		fx_array_unref(o->phi2[i]);
 		fx_array_unref(o->samples[i]);
 	}
+	fx_free(o->parts);
 	fx_free(o->k); /* the four lists are one allocation */
 	fx_drop(o->msg);
 	fx_free(o);
@@ -143,6 +144,7 @@ static int begin_frame(fx_collector *c, int64_t id, const fx_acquisition *a, fx_
 	o->frame->id = id;
 	o->frame->calibration = id < 0;
 	o->frame->head = a->head;
+	o->frame->diffusion = fx_diffusion_counter(c->scan->diffusion_dimension, &a->head);
 	o->frame->n_coils = a->data->dims[1];
 	o->density = a->density;
 	set_geometry(c, o, a);
@@ -186,6 +188,43 @@ static int grow_pieces(fx_collector *c, fx_open_frame *o)
 	return FX_OK;
 }
 
+/*
+ * How many excitations a frame is made of. An EPI shot is a segment (of an average), whatever its lines; elsewhere every
+ * readout has its own, unless all carry one time stamp: one excitation that was read several times.
+ */
+static int count_shots(fx_collector *c, fx_open_frame *o, const fx_acquisition *a)
+{
+	fx_frame *f = o->frame;
+	uint32_t part = (uint32_t)a->head.idx.average << 16 | a->head.idx.segment;
+	int64_t i = 0;
+
+	if (c->scan->encodings[a->head.encoding_space_ref].trajectory != FX_TRAJ_EPI) {
+		o->several_stamps = o->several_stamps || a->head.acquisition_time_stamp == 0 ||
+			a->head.acquisition_time_stamp != f->head.acquisition_time_stamp;
+		f->n_shots = o->several_stamps ? f->n_readouts : 1;
+		return FX_OK;
+	}
+	while (i < o->n_parts && o->parts[i] != part)
+		i++;
+	if (i < o->n_parts)
+		return FX_OK;
+	if (o->n_parts == o->parts_capacity) {
+		int64_t capacity = o->parts_capacity ? 2 * o->parts_capacity : 8;
+		uint32_t *parts = fx_alloc(capacity, sizeof *parts);
+
+		if (!parts)
+			return fx_math_fail(c->m, FX_ENOMEM, "no memory to count the shots of a frame");
+		if (o->n_parts > 0)
+			memcpy(parts, o->parts, (size_t)o->n_parts * sizeof *parts);
+		fx_free(o->parts);
+		o->parts = parts;
+		o->parts_capacity = capacity;
+	}
+	o->parts[o->n_parts++] = part;
+	f->n_shots = o->n_parts;
+	return FX_OK;
+}
+
 static int add_piece(fx_collector *c, fx_open_frame *o, const fx_acquisition *a, const fx_array *phi2, double norm2)
 {
 	fx_frame *f = o->frame;
@@ -207,6 +246,9 @@ static int add_piece(fx_collector *c, fx_open_frame *o, const fx_acquisition *a,
 	o->n_pieces++;
 	o->n_samples += a->data->dims[0];
 	f->n_readouts++;
+	status = count_shots(c, o, a);
+	if (status != FX_OK)
+		return status;
 	f->data_norm2 += norm2;
 	if (phi2) {
 		const float *p = FX_F32_OF(phi2);

@@ -19,9 +19,24 @@ int64_t fxi_limit_span(const fx_limit *limit)
 	return limit->present ? limit->max - limit->min + 1 : 1;
 }
 
-static int64_t expected_by_limits(const fx_encoding *e)
+int64_t fx_diffusion_counter(int dimension, const ISMRMRD_AcquisitionHeader *head)
 {
-	int64_t n1 = fxi_limit_span(&e->limits[FX_STEP_1]), n2 = fxi_limit_span(&e->limits[FX_STEP_2]), averages = fxi_limit_span(&e->limits[FX_AVERAGE]), n;
+	switch (dimension) {
+	case FX_DIFFUSION_AVERAGE:
+		return head->idx.average;
+	case FX_DIFFUSION_SEGMENT:
+		return head->idx.segment;
+	default:
+		return dimension >= FX_DIFFUSION_USER_0 && dimension <= FX_DIFFUSION_USER_7 ?
+			head->idx.user[dimension - FX_DIFFUSION_USER_0] : -1;
+	}
+}
+
+static int64_t expected_by_limits(const fx_header *scan, const fx_encoding *e)
+{
+	int64_t n1 = fxi_limit_span(&e->limits[FX_STEP_1]), n2 = fxi_limit_span(&e->limits[FX_STEP_2]);
+	/* Averages that are diffusion weightings make frames of their own. */
+	int64_t averages = scan->diffusion_dimension == FX_DIFFUSION_AVERAGE ? 1 : fxi_limit_span(&e->limits[FX_AVERAGE]), n;
 
 	/* An undersampled scan leaves out lines that its limits still count. */
 	if (e->acceleration[0] > 1 || e->acceleration[1] > 1)
@@ -38,7 +53,7 @@ int64_t fx_framer_expected(const fx_header *scan, int64_t encoding, const fx_fra
 		return options->readouts_per_frame;
 	if (encoding < 0 || encoding >= scan->n_encodings)
 		return 0;
-	return expected_by_limits(&scan->encodings[encoding]);
+	return expected_by_limits(scan, &scan->encodings[encoding]);
 }
 
 bool fx_is_auxiliary(const ISMRMRD_AcquisitionHeader *head)
@@ -87,6 +102,7 @@ int fx_framer_new(const fx_header *scan, const fx_framer_options *options, fx_er
 	if (f->options.max_open == 0)
 		f->options.max_open = DEFAULT_MAX_OPEN;
 	f->n_encodings = scan->n_encodings;
+	f->diffusion_dimension = scan->diffusion_dimension;
 	f->encodings = fx_alloc(scan->n_encodings, sizeof *f->encodings);
 	if (!f->encodings) {
 		fx_framer_free(f);
@@ -96,7 +112,11 @@ int fx_framer_new(const fx_header *scan, const fx_framer_options *options, fx_er
 		fxi_framer_encoding *e = &f->encodings[i];
 
 		memcpy(e->limits, scan->encodings[i].limits, sizeof e->limits);
-		e->expected = expected_by_limits(&scan->encodings[i]);
+		e->expected = expected_by_limits(scan, &scan->encodings[i]);
+		if (scan->diffusion_dimension == FX_DIFFUSION_AVERAGE)
+			e->limits[FX_AVERAGE].present = false;
+		if (scan->diffusion_dimension == FX_DIFFUSION_SEGMENT)
+			e->limits[FX_SEGMENT].present = false;
 		e->n_segments = fxi_limit_span(&e->limits[FX_SEGMENT]);
 		/* Segment numbers are 16 bits: other limits are nonsense. */
 		if (e->n_segments < 1 || e->n_segments > 65536)
@@ -268,11 +288,20 @@ static int add_counted(fx_framer *f, const ISMRMRD_AcquisitionHeader *head, cons
 
 int fx_framer_add(fx_framer *f, const ISMRMRD_AcquisitionHeader *head, fx_error *err, fx_framed *out)
 {
+	int64_t diffusion = fx_diffusion_counter(f->diffusion_dimension, head);
+	ISMRMRD_AcquisitionHeader own = *head;
 	fxi_frame_key key = {
 		.encoding = head->encoding_space_ref, .slice = head->idx.slice, .contrast = head->idx.contrast,
 		.phase = head->idx.phase, .repetition = head->idx.repetition, .set = head->idx.set,
+		.diffusion = (uint16_t)(diffusion > 0 ? diffusion : 0),
 	};
 	int status;
+
+	/* What tells weightings apart counts no averages or segments of a frame. */
+	if (f->diffusion_dimension == FX_DIFFUSION_AVERAGE)
+		own.idx.average = 0;
+	if (f->diffusion_dimension == FX_DIFFUSION_SEGMENT)
+		own.idx.segment = 0;
 
 	*out = (fx_framed){0};
 	f->n_readouts++;
@@ -286,8 +315,8 @@ int fx_framer_add(fx_framer *f, const ISMRMRD_AcquisitionHeader *head, fx_error 
 	out->frames = f->frames;
 	out->closed = f->closed;
 	if (f->options.readouts_per_frame > 0)
-		return add_counted(f, head, &key, err, out);
-	return fxi_framer_by_counters(f, head, &key, err, out);
+		return add_counted(f, &own, &key, err, out);
+	return fxi_framer_by_counters(f, &own, &key, err, out);
 }
 
 /*

@@ -8,6 +8,7 @@
 /** The counters that separate frames. */
 typedef struct fxi_frame_key {
 	uint16_t encoding, slice, contrast, phase, repetition, set;
+	uint16_t diffusion; /* fx_diffusion_counter; 0 where one of the others is it, or none */
 } fxi_frame_key;
 
 /** Why a frame was taken to be complete. */
@@ -16,7 +17,8 @@ enum fxi_close {
 	FXI_CLOSE_LIMITS,     /**< the encoding limits' count */
 	FXI_CLOSE_REPETITION, /**< a counter that moved on */
 	FXI_CLOSE_PHASE,
-	FXI_CLOSE_SET
+	FXI_CLOSE_SET,
+	FXI_CLOSE_DIFFUSION
 };
 
 typedef struct fxi_closed {
@@ -55,6 +57,7 @@ typedef struct fxi_stream {
 
 struct fx_framer {
 	fx_framer_options options;
+	int diffusion_dimension;   /* enum fx_diffusion_dimension */
 	int64_t n_encodings;
 	fxi_framer_encoding *encodings;
 	int64_t n_open, capacity;

@@ -14,6 +14,7 @@ static int refuse_late(const fx_framer *f, const ISMRMRD_AcquisitionHeader *head
 		[FXI_CLOSE_REPETITION] = "since the repetition moved on",
 		[FXI_CLOSE_PHASE] = "since the phase moved on",
 		[FXI_CLOSE_SET] = "since the set moved on",
+		[FXI_CLOSE_DIFFUSION] = "since the diffusion counter moved on",
 	};
 	char text[192];
 
@@ -122,6 +123,8 @@ static void close_left_behind(fx_framer *f, const fxi_framer_encoding *e, const 
 			o->reason = FXI_CLOSE_PHASE;
 		else if (o->key.set != key->set)
 			o->reason = FXI_CLOSE_SET;
+		else if (o->key.diffusion != key->diffusion)
+			o->reason = FXI_CLOSE_DIFFUSION;
 	}
 }
 

@@ -3,6 +3,7 @@
 #include <fornix/recon.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* The message headers' version: MRD has only ever had this one. */
@@ -238,6 +239,23 @@ static void fill_image_header(ISMRMRD_ImageHeader *h, const fx_frame *frame)
 	memcpy(h->user_float, a->user_float, sizeof h->user_float);
 }
 
+/* What MRD's image header has no place for. */
+static int add_meta(fx_image *image, const fx_frame *frame)
+{
+	char number[24];
+	int status = frame->partial ? fx_image_set_meta(image, "partial", "true") : FX_OK;
+
+	if (status == FX_OK && frame->n_shots > 0) {
+		snprintf(number, sizeof number, "%lld", (long long)frame->n_shots);
+		status = fx_image_set_meta(image, FX_META_SHOTS, number);
+	}
+	if (status == FX_OK && frame->diffusion >= 0) {
+		snprintf(number, sizeof number, "%lld", (long long)frame->diffusion);
+		status = fx_image_set_meta(image, FX_META_DIFFUSION, number);
+	}
+	return status;
+}
+
 int fx_frame_image(fx_math *m, const fx_frame *frame, const fx_array *volume, fx_msg **out)
 {
 	fx_array *data = NULL;
@@ -257,7 +275,7 @@ int fx_frame_image(fx_math *m, const fx_frame *frame, const fx_array *volume, fx
 	image->data = data;
 	fill_image_header(&image->head, frame);
 	fx_image_describe(image);
-	if (frame->partial && fx_image_set_meta(image, "partial", "true") != FX_OK) {
+	if (add_meta(image, frame) != FX_OK) {
 		fx_drop(*out);
 		*out = NULL;
 		return fx_math_fail(m, FX_ENOMEM, "no memory for an image's meta data");

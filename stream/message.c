@@ -139,6 +139,8 @@ fx_msg *fx_msg_new(unsigned kind)
 	m->kind = kind;
 	if (kind == FX_WEIGHTED)
 		m->of.weighted.frame_id = -1;
+	else if (kind == FX_FRAME)
+		m->of.frame.diffusion = -1;
 	else if (kind == FX_SERIES)
 		m->of.series.volume = -1;
 	return m;

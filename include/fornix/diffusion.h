@@ -114,6 +114,46 @@ FX_EXPORT int fx_tensors_export(fx_math *m, const fx_tensors *t, int order, int 
 FX_EXPORT int fx_tensors_import(fx_math *m, const fx_array *image, const fx_lattice *lattice, int order, int frame, double factor,
 	fx_msg **out);
 
+/* ---- series (diffusion/gather.c) -------------------------------------------------------------- */
+
+/** What a series is gathered by. Borrowed throughout, for the gatherer's life. */
+typedef struct fx_gather_spec {
+	const fx_header *scan;        /**< its diffusion list, diffusion dimension and number of slices */
+	const fx_array *bvals, *bvecs;/**< FSL's tables, or NULL */
+	const fx_array *grad;         /**< MRtrix's table, or NULL; all NULL: the header's list */
+	const char *table;            /**< what to call that table in the series' origin */
+	int counter;                  /**< enum fx_diffusion_dimension; NONE: the header's, else the one that fits the table */
+	bool drop_missing;            /**< volumes that are missing or lack slices are left out, with FX_CAVEAT_PARTIAL; else refused */
+	bool average;                 /**< several images of one slice and volume: mean of their magnitudes; else refused */
+	bool allow_shots;             /**< several shots without a phase reference: FX_CAVEAT_SHOT_PHASE; else refused */
+} fx_gather_spec;
+
+/** What was found; complete after fx_gather_end. */
+typedef struct fx_gather_report {
+	char counter[320];            /**< which counter, and why */
+	int64_t n_volumes, n_slices;
+	int64_t n_scaled;             /**< vectors of the table that were not of unit length */
+	int64_t n_averaged;           /**< images that are not the first of their slice and volume */
+	int64_t n_dropped;            /**< volumes left out */
+	int64_t most_shots;           /**< of an image with b above 50; 0: none told */
+	int64_t n_unjudged;           /**< images with b above 50 that do not tell their shots */
+	int64_t held_most;            /**< images that were held at once */
+} fx_gather_report;
+
+/**
+ * Sorts images into the volumes of a diffusion series: by a counter into volumes, by position into slices. Where the
+ * counter and the number of slices (the header's encodingLimits, or images of three dimensions) are known beforehand,
+ * and neither averages nor gaps are allowed, a volume leaves as soon as its last slice is there; else all leave at the end.
+ */
+typedef struct fx_gather fx_gather;
+FX_EXPORT int fx_gather_new(fx_math *m, const fx_gather_spec *spec, fx_gather **out);
+FX_EXPORT void fx_gather_free(fx_gather *g);
+/** One image (borrowed, its data shared). Volumes that it makes whole, series items, are added to `ready`. */
+FX_EXPORT int fx_gather_add(fx_gather *g, const fx_image *image, fx_msg_list *ready);
+/** The rest of the volumes and the end mark. No image at all: nothing. `cut`: the input broke off. FX_EDATA where volumes are missing, listing them. */
+FX_EXPORT int fx_gather_end(fx_gather *g, bool cut, fx_msg_list *ready);
+FX_EXPORT const fx_gather_report *fx_gather_report_of(const fx_gather *g);
+
 /* ---- object mask (diffusion/mask.c) ----------------------------------------------------------- */
 
 /**

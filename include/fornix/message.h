@@ -110,6 +110,8 @@ typedef struct fx_frame {
 	int64_t grid[3];
 	int64_t n_coils;
 	int64_t n_readouts;
+	int64_t n_shots;                  /**< excitations that its readouts came from; 0: not told */
+	int64_t diffusion;                /**< fx_diffusion_counter of its readouts; -1: another counter, or none */
 	bool calibration;                 /**< of calibration readouts: for coil maps, no image */
 	bool partial;                     /**< cut short: input ended, aborted or lost */
 
@@ -273,6 +275,13 @@ typedef struct fx_meta {
 	char *name, *value;
 } fx_meta;
 
+/**
+ * Meta entries of images made from frames: how many excitations; the readouts' diffusion counter, where MRD's image header
+ * has no place for it.
+ */
+#define FX_META_SHOTS "fornix.shots"
+#define FX_META_DIFFUSION "fornix.diffusion"
+
 typedef struct fx_image {
 	ISMRMRD_ImageHeader head;  /**< matrix_size, channels and data_type match `data` */
 	fx_array *data;            /**< {x, y, z, channels}; U16, I16, I32, U32, F32, F64, CF32 or CF64 */
@@ -283,7 +292,7 @@ typedef struct fx_image {
 typedef struct fx_msg fx_msg;
 
 /**
- * A new message of one kind with a zeroed payload (frame_id and a series item's volume are -1, density NONE). NULL when memory is
+ * A new message of one kind with a zeroed payload (frame_id, a frame's diffusion and a series item's volume are -1, density NONE). NULL when memory is
  * short or the kind is unknown. Its bytes grow as arrays are put into it; see fx_msg_bytes.
  */
 FX_EXPORT fx_msg *fx_msg_new(unsigned kind);

@@ -352,6 +352,11 @@ FX_EXPORT void fx_framer_free(fx_framer *f);
  * phase stabilisation, surface coil correction.
  */
 FX_EXPORT bool fx_is_auxiliary(const ISMRMRD_AcquisitionHeader *head);
+/**
+ * A readout's value of the diffusion dimension (enum fx_diffusion_dimension), where that is one by which frames are not
+ * told apart anyway and for which MRD's image header has no place: average, segment, user_0 to user_7. Else -1.
+ */
+FX_EXPORT int64_t fx_diffusion_counter(int dimension, const ISMRMRD_AcquisitionHeader *head);
 /** True for readouts that serve coil calibration alone. */
 FX_EXPORT bool fx_is_calibration(const ISMRMRD_AcquisitionHeader *head);
 /**
@@ -393,6 +398,9 @@ typedef struct fx_open_frame {
 	int64_t n_pieces;          /**< readouts so far; k, weights, phi2 and (when kept) samples of each follow */
 	int64_t capacity;
 	fx_array **k, **weights, **phi2, **samples;
+	int64_t n_parts, parts_capacity;
+	uint32_t *parts;           /**< EPI: the segments (and averages) seen, each once */
+	bool several_stamps;       /**< its readouts differ in acquisition_time_stamp, or have none */
 } fx_open_frame;
 
 /** What a collector calls. `add` and `close` may be NULL; `close` owns open->msg (set to NULL what it takes). */
