@@ -81,6 +81,7 @@ static const fx_backend host = {
 	.tensor_fit = fxi_host_tensor_fit,
 	.tensor_accumulate = fxi_host_tensor_accumulate,
 	.tensor_solve = fxi_host_tensor_solve,
+	.track_batch = fxi_host_track_batch,
 };
 
 const fx_backend *fx_backend_host(void)

@@ -56,4 +56,8 @@ int fxi_host_tensor_accumulate(fx_math *m, const double row[7], const fx_array *
 int fxi_host_tensor_solve(fx_math *m, const fx_tensor_design *design, const fx_array *sums, const fx_array *seen,
 	const fx_array *mask, const fx_tensor_arrays *out);
 
+/* track.c */
+int fxi_host_track_batch(fx_math *m, const fx_track_plan *plan, const fx_metric_arrays *metric, const fx_array *starts,
+	fx_track_arrays *out, int64_t *n_outside);
+
 #endif

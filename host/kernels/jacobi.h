@@ -3,18 +3,24 @@
  * jacobi.h - eigenvalues and eigenvectors of symmetric 3 x 3 matrices without a branch, for loops over lanes. JACOBI_REAL
  * is float or double, set before this file is included.
  *
- * A fixed number of Jacobi sweeps: they converge quadratically, stay orthogonal where eigenvalues meet, and do the same
+ * Four Jacobi sweeps, whatever the matrix: they converge quadratically, stay orthogonal where eigenvalues meet, and do the same
  * operations whatever the matrix, so that a lane's result does not depend on its neighbours.
  */
 #include <math.h>
-
-/* Four sweeps bring the largest off-diagonal of random and of nearly degenerate matrices below 1e-20 of the norm. */
-#define JACOBI_SWEEPS 4
 
 typedef struct jacobi {
 	JACOBI_REAL a[6];    /* xx, xy, yy, xz, yz, zz; becomes diagonal */
 	JACOBI_REAL v[3][3]; /* v[k] is the eigenvector of the k-th diagonal element */
 } jacobi;
+
+/* (p, q) <- (c p - s q, s p + c q) */
+static inline __attribute__((always_inline)) void jacobi_mix(JACOBI_REAL c, JACOBI_REAL s, JACOBI_REAL *p, JACOBI_REAL *q)
+{
+	JACOBI_REAL old = *p;
+
+	*p = c * old - s * *q;
+	*q = s * old + c * *q;
+}
 
 /* Makes *pq 0; rp and rq are the elements that the third axis shares with p and q. The smallest normal float keeps 0/0 out. */
 static inline __attribute__((always_inline)) void jacobi_turn(JACOBI_REAL *pp, JACOBI_REAL *qq, JACOBI_REAL *pq,
@@ -22,29 +28,29 @@ static inline __attribute__((always_inline)) void jacobi_turn(JACOBI_REAL *pp, J
 {
 	JACOBI_REAL d = *qq - *pp, twice = 2 * *pq, root = JACOBI_SQRT(d * d + twice * twice);
 	JACOBI_REAL t = (d < 0 ? -twice : twice) / (JACOBI_ABS(d) + root + (JACOBI_REAL)1.2e-38);
-	JACOBI_REAL c = 1 / JACOBI_SQRT(1 + t * t), s = t * c, old;
+	JACOBI_REAL c = 1 / JACOBI_SQRT(1 + t * t), s = t * c;
 
 	*pp -= t * *pq;
 	*qq += t * *pq;
 	*pq = 0;
-	old = *rp;
-	*rp = c * old - s * *rq;
-	*rq = s * old + c * *rq;
-	for (int i = 0; i < 3; i++) {
-		old = p[i];
-		p[i] = c * old - s * q[i];
-		q[i] = s * old + c * q[i];
-	}
+	jacobi_mix(c, s, rp, rq);
+	jacobi_mix(c, s, &p[0], &q[0]);
+	jacobi_mix(c, s, &p[1], &q[1]);
+	jacobi_mix(c, s, &p[2], &q[2]);
 }
 
+static inline __attribute__((always_inline)) void jacobi_sweep(jacobi *j)
+{
+	jacobi_turn(&j->a[0], &j->a[2], &j->a[1], &j->a[3], &j->a[4], j->v[0], j->v[1]);
+	jacobi_turn(&j->a[0], &j->a[5], &j->a[3], &j->a[1], &j->a[4], j->v[0], j->v[2]);
+	jacobi_turn(&j->a[2], &j->a[5], &j->a[4], &j->a[1], &j->a[3], j->v[1], j->v[2]);
+}
+
+/* v starts as the unit matrix. No loop: compilers vectorise the lanes' loop only where it has none inside. */
 static inline __attribute__((always_inline)) void jacobi_solve(jacobi *j)
 {
-	for (int i = 0; i < 3; i++)
-		for (int k = 0; k < 3; k++)
-			j->v[i][k] = i == k;
-	for (int sweep = 0; sweep < JACOBI_SWEEPS; sweep++) {
-		jacobi_turn(&j->a[0], &j->a[2], &j->a[1], &j->a[3], &j->a[4], j->v[0], j->v[1]);
-		jacobi_turn(&j->a[0], &j->a[5], &j->a[3], &j->a[1], &j->a[4], j->v[0], j->v[2]);
-		jacobi_turn(&j->a[2], &j->a[5], &j->a[4], &j->a[1], &j->a[3], j->v[1], j->v[2]);
-	}
+	jacobi_sweep(j);
+	jacobi_sweep(j);
+	jacobi_sweep(j);
+	jacobi_sweep(j);
 }

@@ -13,14 +13,22 @@ void FXI_NAME(fxi_metric_eigen)(double d[6][W], double values[3][W], double vect
 {
 #pragma omp simd
 	for (int l = 0; l < W; l++) {
-		jacobi j = {.a = {d[0][l], d[1][l], d[2][l], d[3][l], d[4][l], d[5][l]}};
+		jacobi j = {.a = {d[0][l], d[1][l], d[2][l], d[3][l], d[4][l], d[5][l]},
+			.v = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};
 
 		jacobi_solve(&j);
 		values[0][l] = j.a[0];
 		values[1][l] = j.a[2];
 		values[2][l] = j.a[5];
-		for (int i = 0; i < 9; i++)
-			vectors[i][l] = j.v[i / 3][i % 3];
+		vectors[0][l] = j.v[0][0];
+		vectors[1][l] = j.v[0][1];
+		vectors[2][l] = j.v[0][2];
+		vectors[3][l] = j.v[1][0];
+		vectors[4][l] = j.v[1][1];
+		vectors[5][l] = j.v[1][2];
+		vectors[6][l] = j.v[2][0];
+		vectors[7][l] = j.v[2][1];
+		vectors[8][l] = j.v[2][2];
 	}
 }
 

@@ -96,6 +96,23 @@ typedef struct fx_tensor_arrays {
 	fx_array *flags;         /**< u8 {x, y, z}: enum fx_tensor_flag bits */
 } fx_tensor_arrays;
 
+/** How track_batch tracks; see fx_track_spec. Lengths in mm. */
+typedef struct fx_track_plan {
+	int method, integrator; /**< enum fx_track_method, enum fx_integrator */
+	double step, voxel;     /**< of a step; over which stop_angle is taken */
+	int64_t max_steps;
+	double max_length, min_length;
+	bool both_ways, stop_mask;
+	double stop_fa, stop_angle, stop_md;
+	double affine[3][4];    /**< voxel index to RAS mm */
+	double to_mm[3][3], to_index[3][3]; /**< its matrix, and the inverse */
+} fx_track_plan;
+
+/** The arrays of a fx_tracts (message.h). */
+typedef struct fx_track_arrays {
+	fx_array *offsets, *points, *riemann, *values, *seeds;
+} fx_track_arrays;
+
 struct fx_backend {
 	uint32_t abi;
 	const char *name;      /**< "host", "cuda" */
@@ -200,6 +217,14 @@ struct fx_backend {
 	/** Tensors of such sums, x = to_x sums, in the voxels of `mask` where all signals were of use: d, s0 and flags. */
 	int (*tensor_solve)(fx_math *m, const fx_tensor_design *design, const fx_array *sums, const fx_array *seen,
 		const fx_array *mask, const fx_tensor_arrays *out);
+	/**
+	 * Fibres from starts f64 {6, n}: position in voxel indices, direction in voxels of any length (0, 0, 0: the principal
+	 * eigenvector of D there). The arrays of *out are new; fibres come in the order of their starts, and `seeds` number these from
+	 * 0. Starts outside the volume or the mask, or where a stop holds already, are counted in *n_outside. Positions are kept in double,
+	 * all else in single. On failure *out may hold arrays, which the caller drops.
+	 */
+	int (*track_batch)(fx_math *m, const fx_track_plan *plan, const fx_metric_arrays *metric, const fx_array *starts,
+		fx_track_arrays *out, int64_t *n_outside);
 };
 
 /** The CPU backend, always there. */

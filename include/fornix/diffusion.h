@@ -232,18 +232,24 @@ FX_EXPORT int fx_metric_build(fx_math *m, const fx_tensors *t, const fx_metric_s
 enum fx_integrator { FX_INTEGRATOR_EULER = 0, FX_INTEGRATOR_RK2, FX_INTEGRATOR_RK4,
 	FX_INTEGRATOR_FROZEN /* van Aart et al.'s own: the midpoint with the Christoffel symbols of the step's start; order 1 */ };
 
+/**
+ * A step advances the parameter of the equation by `step` mm with a velocity that is 1 mm long at its start: Euler's chords are exactly a
+ * step long, the others' to a relative error of the order of the step. For geodesics the velocity is made 1 mm long again before every step
+ * (the equation is homogeneous of degree two, so the path stays the same); the product of the lengths that were divided out is kept, and
+ * with it the g(v, v) of the geodesic in its own parameter, which is conserved: its drift says how well the steps follow the equation.
+ */
 typedef struct fx_track_spec {
 	int method;          /**< enum fx_track_method */
 	int integrator;      /**< enum fx_integrator */
 	double step;         /**< arc length of a step */
 	bool step_in_voxels; /**< in units of the smallest voxel edge; else mm */
 	int64_t max_steps;   /**< per direction */
-	double max_length_mm;/**< per fibre, both directions together; 0: none */
-	double min_length_mm;/**< shorter fibres are dropped (and counted) */
+	double max_length_mm;/**< per fibre; 0: none. Of both directions the one along +dir comes first, the other gets what is left */
+	double min_length_mm;/**< shorter fibres are dropped, and so are fibres of one point: seeds less fibres less n_outside */
 	bool both_ways;      /**< from each seed along +dir and -dir, joined into one fibre */
 	bool stop_mask;      /**< also stop where the nearest voxel is outside the mask */
 	double stop_fa;      /**< stop below this FA (trilinear); 0: never */
-	double stop_angle;   /**< streamlines and geodesics: degrees between successive steps of one voxel's length; 0: never */
+	double stop_angle;   /**< degrees that the direction may turn within one voxel's (smallest edge's) length; 0: never */
 	double stop_md;      /**< stop above this MD, um^2/ms; 0: never */
 } fx_track_spec;
 
@@ -254,19 +260,24 @@ FX_EXPORT void fx_tracker_free(fx_tracker *t);
 /**
  * Tracks n seeds, f64 {6, n}: position RAS mm, direction (any length, RAS; 0, 0, 0: the principal eigenvector there). *out (new) has `info` (shared), offsets, points,
  * riemann and seeds (seed i is first_seed + i) and the values below; `first` is the caller's to set. Fibres come in the order of their seeds whatever the
- * threads. Seeds outside the volume or mask give no fibre; they are counted in *n_outside.
+ * threads. Seeds outside the volume or mask, or where a stop holds already, give no fibre; they are counted in *n_outside. The volume ends half
+ * a voxel beyond the outermost centres. Every point of a fibre is inside, defined, and meets the stops that are asked for. Memory: 16 bytes a point while tracking, and
+ * 16 in the result. FX_ENOTSUP where a batch has more than 2^32 points.
  */
 FX_EXPORT int fx_tracker_run(fx_tracker *t, fx_tracts_info *info, const fx_array *seeds, int64_t first_seed, fx_msg **out, int64_t *n_outside);
 /** Fills method, metric, step, lattice, caveats, origin and the names of the values that fx_tracker_run gives. */
 FX_EXPORT int fx_tracker_info(const fx_tracker *t, fx_tracts_info *info);
 
-/** Values of each fibre, in this order. Measure is Euclidean over Riemannian length, in the square root of the metric's unit of D. */
+/**
+ * Values of each fibre, in this order. Measure is Euclidean over Riemannian length, in the square root of the metric's unit of D. Streamlines: the
+ * Riemannian length is that of D^-1 along the principal direction, and the drift is 0.
+ */
 enum fx_tract_value {
 	FX_VALUE_LENGTH = 0,  /**< "length_mm" */
 	FX_VALUE_RIEMANN,     /**< "riemann" */
 	FX_VALUE_MEASURE,     /**< "measure": m (Astola et al. 2007) */
 	FX_VALUE_DRIFT,       /**< "drift": largest relative change of the conserved g(v, v) along it */
-	FX_VALUE_STOP_START,  /**< "stop_start": enum fx_track_stop */
+	FX_VALUE_STOP_START,  /**< "stop_start": enum fx_track_stop; -1 where the fibre starts at its seed */
 	FX_VALUE_STOP_END,    /**< "stop_end" */
 	FX_VALUE_SEED,        /**< "seed_point": index of the seed's point within the fibre; 0 unless tracked both ways */
 	FX_N_VALUES
