@@ -217,7 +217,8 @@ static int import(const struct nifti_source *s, const fx_array *image, fx_error 
 	status = fx_tensors_import(math, image, &s->lattice, s->order, s->frame, unit_factors[s->unit], out);
 	fx_math_free(math);
 	if (status != FX_OK)
-		return fx_error_set(err, status, "%s: %s", s->path, why.text);
+		return fx_error_set(err, status, "%s: %s%s", s->path, why.text, unit_factors[s->unit] == 0 && status == FX_EDATA ?
+			" (--tensor-order, --tensor-unit)" : "");
 	snprintf(fx_msg_tensors(*out)->origin, FX_ORIGIN_TEXT, "%.110s, as %s tensors in %s axes", fxi_file_name(s->path), orders[s->order],
 		frames[s->frame]);
 	return FX_OK;
