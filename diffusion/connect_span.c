@@ -60,6 +60,12 @@ static bool meets_all(const struct fx_connect *c)
 	return true;
 }
 
+/* Labels are compared, since different ones may be listed of an image. */
+static bool is_itself(const struct fx_connect *c, int32_t source, int32_t target)
+{
+	return source > 0 && fxi_connect_source_label(c, source) == fxi_connect_target_label(c, target);
+}
+
 /* The gap between two visits, whichever comes first. False where they overlap or touch. */
 static bool gap(const struct fxi_visit *source, const struct fxi_visit *target, struct fxi_span *out)
 {
@@ -94,7 +100,7 @@ int fxi_connect_spans(struct fx_connect *c, double seed, fxi_span_fn take, void 
 			const struct fxi_visit *s = &c->visits[0].list[i], *t = &c->visits[1].list[j];
 			struct fxi_span span;
 
-			if ((c->same_regions && s->region == t->region) || !gap(s, t, &span)
+			if ((c->same_regions && is_itself(c, s->region, t->region)) || !gap(s, t, &span)
 				|| blocked(&c->visits[0], span.from, span.to, all ? s->region : 0)
 				|| blocked(&c->visits[1], span.from, span.to, all ? t->region : 0))
 				continue;
