@@ -119,9 +119,6 @@ static int build(const struct state *s, fx_ctx *ctx, const fx_tensors *t, fx_msg
 	fx_record_text(ctx, "kind", kinds[s->kind]);
 	fx_record_number(ctx, "n_voxels", (double)n);
 	fx_record_number(ctx, "n_above_csf_md", (double)n_csf);
-	if (n == 0)
-		return fx_fail(ctx, FX_EDATA, "no voxel is left to track in: %lld are above csf_md=%g um^2/ms, the others outside the masks",
-			(long long)(s->csf == FX_CSF_MASK ? n_csf : 0), s->csf_md);
 	if (s->csf == FX_CSF_KEEP && s->kind != FX_METRIC_ADJUGATE && n_csf > 0)
 		fx_warn(ctx, "CSF is cheaper than white matter under kind=%s: %lld voxels with a mean diffusivity above %g um^2/ms are open to "
 			"short cuts; set csf=mask or kind=adjugate (docs/diffusion.md)", kinds[s->kind], (long long)n_csf, s->csf_md);
