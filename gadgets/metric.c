@@ -159,14 +159,14 @@ static void close_gadget(void *self)
 const fx_gadget fx_plugin = {
 	.abi = FX_ABI, .name = "metric",
 	.summary = "Riemannian metric of a tensor field, in which fibres are shortest paths",
-	.description = "Per voxel 24 numbers: the metric's inverse and the derivatives of the metric, in voxel coordinates, so that oblique "
-		"and anisotropic voxels need no more care. Derivatives are two-sided, and one-sided at the borders of the mask. inverse is the "
-		"metric of van Aart et al. (2011): diffusion's own distance, under which CSF (3 um^2/ms in every direction) is cheaper to "
-		"cross than white matter along its fibres, hence csf=mask; adjugate (Fuster et al. 2016) makes CSF dear and equals inverse "
-		"up to a factor where the tensors differ by rotation alone; sharpened lets paths bend less outward. Tensors pass on, provisional "
-		"ones make no metric. "
-		"Sources: van Aart, Sepasian, Jalba, Vilanova, Int. J. Biomed. Imaging 2011; Fuster, Dela Haije, Tristan-Vega, Plantinga, "
-		"Westin, Florack, J. Math. Imaging Vis. 54:1 (2016).",
+	.description = "Per voxel 24 numbers: the metric's inverse and the derivatives of the metric, in voxel coordinates, so that "
+		"oblique and anisotropic voxels need no more care. Derivatives are two-sided, and one-sided at the borders of"
+		" the mask. inverse is the metric of van Aart et al. (2011): diffusion's own distance, under which CSF (3 "
+		"um^2/ms in every direction) is cheaper to cross than white matter along its fibres, hence csf=mask; adjugate"
+		" (Fuster et al. 2016) makes CSF dear and equals inverse up to a factor where the tensors differ by rotation "
+		"alone; sharpened lets paths bend less outward. Tensors pass on, provisional ones make no metric. Sources: "
+		"van Aart, Sepasian, Jalba, Vilanova, Int. J. Biomed. Imaging 2011; Fuster, Dela Haije, Tristan-Vega, "
+		"Plantinga, Westin, Florack, J. Math. Imaging Vis. 54:1 (2016).",
 	.props = props, .state_size = sizeof(struct state),
 	.takes = FX_TENSORS, .gives = FX_TENSORS | FX_METRIC, .needs = FX_TENSORS, .places = FX_HOST,
 	.open = open_gadget, .process = process, .close = close_gadget,

@@ -55,7 +55,7 @@ static const fx_prop props[] = {
 	FX_PROP(struct state, both_ways, "true", 0, 1, "Track along the seed's direction and against it, and join both into one fibre"),
 	FX_PROP(struct state, stop_mask, "true", 0, 1, "Stop where the metric's mask ends; else at the volume's border alone"),
 	FX_PROP(struct state, fa_stop, "-1", -1, 1, "Stop below this FA; 0: never; -1: 0.1 for streamlines, else never"),
-	FX_PROP(struct state, angle_stop, "-1", -1, 180, "Stop at sharper turns over a voxel's length, degrees; 0: never; -1: 60 for "
+	FX_PROP(struct state, angle_stop, "-1", -1, 180, "Stop at sharper turns over a voxel's length, degrees; 0: never; -1: 90 for "
 		"streamlines, else never"),
 	FX_PROP(struct state, csf_stop, "0", 0, 100, "Stop above this mean diffusivity, um^2/ms; 0: never"),
 	FX_PROP_FILE(struct state, seeds, "mask", "mask: every voxel of the metric's mask; grid:SPACING (mm) over it; sphere:X,Y,Z,R (RAS mm); "
@@ -196,7 +196,7 @@ static fx_track_spec track_spec(const struct state *s, const fx_metric *metric)
 		.max_steps = s->max_steps, .max_length_mm = or_voxels(s->max_length, 100, edge, streamline),
 		.min_length_mm = or_voxels(s->min_length, 5, edge, streamline), .both_ways = s->both_ways, .stop_mask = s->stop_mask,
 		.stop_fa = s->fa_stop >= 0 ? s->fa_stop : streamline ? 0.1 : 0,
-		.stop_angle = s->angle_stop >= 0 ? s->angle_stop : streamline ? 60 : 0, .stop_md = s->csf_stop};
+		.stop_angle = s->angle_stop >= 0 ? s->angle_stop : streamline ? 90 : 0, .stop_md = s->csf_stop};
 }
 
 static double now(void)
@@ -404,12 +404,14 @@ static void close_gadget(void *self)
 const fx_gadget fx_plugin = {
 	.abi = FX_ABI, .name = "track",
 	.summary = "Fibres from seeds: geodesics of the metric, or streamlines along the principal eigenvector",
-	.description = "A geodesic goes from its seed in a given direction and bends as the metric's Christoffel symbols say, with steps of "
-		"constant length in mm; it needs no stop but the volume and the number of steps (van Aart et al. 2011), and by default stops at the "
-		"mask too. A streamline follows the principal eigenvector; its defaults are those of MRtrix's tensor tracking: FA 0.1, 60 "
-		"degrees, 5 to 100 voxels long. Fibres leave in batches in the order of their seeds; each depends on its seed alone, so threads "
-		"and batches change nothing. Seeds outside the mask, or where a stop holds already, give no fibre and are counted; a run with none inside is refused. Each fibre's "
-		"drift is the largest relative change of g(v, v), which an exact geodesic conserves. The metric passes on, before the fibres.",
+	.description = "A geodesic goes from its seed in a given direction and bends as the metric's Christoffel symbols say, with "
+		"steps of constant length in mm; it needs no stop but the volume and the number of steps (van Aart et al. "
+		"2011), and by default stops at the mask too. A streamline follows the principal eigenvector; its stops are "
+		"those of MRtrix's tensor tracking (FA 0.1, 5 to 100 voxels long) and 90 degrees over a voxel, where MRtrix "
+		"has 60 for every step. Fibres leave in batches in the order of their seeds; each depends on its seed alone, "
+		"so threads and batches change nothing. Seeds outside the mask, or where a stop holds already, give no fibre "
+		"and are counted; a run with none inside is refused. Each fibre's drift is the largest relative change of "
+		"g(v, v), which an exact geodesic conserves. The metric passes on, before the fibres.",
 	.props = props, .state_size = sizeof(struct state),
 	.takes = FX_METRIC, .gives = FX_METRIC | FX_TRACTS, .needs = FX_METRIC, .places = FX_HOST,
 	.open = open_gadget, .process = process, .close = close_gadget,
