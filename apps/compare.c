@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* compare.c - `fornix compare A B`: how far image A is from the reference B. */
+/* compare.c - `fornix compare A B`: how far image A is from the reference B; tract files are compared in compare_tracts.c. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,19 +9,27 @@
 
 #include "apps/common.h"
 #include "apps/compare_input.h"
+#include "apps/compare_tracts.h"
+#include "io/tracts.h"
 #include "recon/metrics.h"
 
 static const char summary[] =
 	"Compares image A with the reference B: NRMSE = ||A - B|| / ||B||, PSNR = 20 log10(max |B| / RMSE), and SSIM (Wang et\n"
 	"al. 2004: Gaussian window of sigma 1.5, K1 0.01, K2 0.03, dynamic range max |B|, mean over the voxels).\n\n"
 	"A and B are NIfTI files or MRD image files (HDF5). Complex values stay complex where both files have them, else\n"
-	"magnitudes are compared; SSIM is always of magnitudes. Exit status 1 where NRMSE is beyond --max-nrmse.";
+	"magnitudes are compared; SSIM is always of magnitudes. Exit status 1 where NRMSE is beyond --max-nrmse.\n\n"
+	"Or both are tract files (.tck, .trk, .trx; told by content): numbers, lengths, and for fibres of each set the distance to\n"
+	"the nearest of the other: from every vertex to the closest point of the other line, mean over the vertices, mean of both\n"
+	"ways. Exit status 1 where the larger mean of the two sets is beyond --max-distance.";
 
 struct options {
 	char *mask;
 	double max_nrmse;
 	gboolean fit, json;
 	int n_threads;
+	gboolean paired;        /* of tract files */
+	gint64 max_fibres;
+	double max_distance;
 };
 
 static void warn_geometry(const fxi_compared *a, const fxi_compared *b)
@@ -146,13 +154,39 @@ static int compare(const struct options *o, char **argv)
 	return result;
 }
 
+/* Options that mean nothing to what is compared are refused rather than passed over. */
+static int compare_any(const struct options *o, char **argv)
+{
+	bool tracts[2] = {fxi_tracts_format(argv[1]) != 0, fxi_tracts_format(argv[2]) != 0};
+	const double none = (double)-INFINITY;
+
+	if (tracts[0] != tracts[1]) {
+		fxi_apps_say("compare: %s holds tracts and %s does not", argv[tracts[0] ? 1 : 2], argv[tracts[0] ? 2 : 1]);
+	} else if (tracts[0]) {
+		if (!o->mask && !o->fit && o->max_nrmse == none)
+			return fxi_compare_tracts(argv[1], argv[2], &(fxi_tracts_options){.paired = o->paired, .json = o->json,
+				.max_fibres = o->max_fibres, .max_distance = o->max_distance,
+				.n_threads = o->n_threads > 0 ? o->n_threads : fx_processors()});
+		fxi_apps_say("compare: --mask, --fit-scale and --max-nrmse are for images, these are tract files");
+	} else {
+		if (!o->paired && o->max_distance == none)
+			return compare(o, argv);
+		fxi_apps_say("compare: --paired and --max-distance are for tract files, these are not");
+	}
+	return FXI_EXIT_USAGE;
+}
+
 int fxi_app_compare(int argc, char **argv)
 {
-	struct options o = {.max_nrmse = (double)-INFINITY}; /* not asked for */
+	/* -inf: not asked for */
+	struct options o = {.max_nrmse = (double)-INFINITY, .max_distance = (double)-INFINITY, .max_fibres = 2000};
 	const GOptionEntry entries[] = {
 		{"mask", 'm', 0, G_OPTION_ARG_FILENAME, &o.mask, "Count only voxels where this image is not 0", "FILE"},
 		{"fit-scale", 's', 0, G_OPTION_ARG_NONE, &o.fit, "First multiply A by the (complex) number that fits it to B", NULL},
 		{"max-nrmse", 0, 0, G_OPTION_ARG_DOUBLE, &o.max_nrmse, "Fail where NRMSE is beyond this", "X"},
+		{"paired", 0, 0, G_OPTION_ARG_NONE, &o.paired, "Tracts: fibre i with fibre i", NULL},
+		{"max-fibres", 0, 0, G_OPTION_ARG_INT64, &o.max_fibres, "Tracts: of each set, seek the nearest of this many, drawn evenly (2000); 0: all", "N"},
+		{"max-distance", 0, 0, G_OPTION_ARG_DOUBLE, &o.max_distance, "Tracts: fail where the mean distance is beyond this", "MM"},
 		{"json", 'j', 0, G_OPTION_ARG_NONE, &o.json, "Print one JSON object", NULL},
 		{"threads", 0, 0, G_OPTION_ARG_INT, &o.n_threads, "Threads (every processor)", "N"},
 		{NULL, 0, 0, 0, NULL, NULL, NULL},
@@ -162,8 +196,12 @@ int fxi_app_compare(int argc, char **argv)
 	if (fxi_apps_options("A B", summary, entries, 2, 2, &argc, &argv)) {
 		if (!(o.max_nrmse >= 0) && o.max_nrmse != (double)-INFINITY)
 			fxi_apps_say("compare: --max-nrmse %g: it must be 0 or more", o.max_nrmse);
+		else if (!(o.max_distance >= 0) && o.max_distance != (double)-INFINITY)
+			fxi_apps_say("compare: --max-distance %g: it must be 0 or more", o.max_distance);
+		else if (o.max_fibres < 0)
+			fxi_apps_say("compare: --max-fibres %" G_GINT64_FORMAT ": it must be 0 or more", o.max_fibres);
 		else
-			result = compare(&o, argv);
+			result = compare_any(&o, argv);
 	}
 	g_free(o.mask);
 	return result;

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write_tract_files - fibres through the products, for tests/system/test_tract_files.py.
+ * write_tract_files - fibres through the products and readers, for tests/system/test_tract_files.py and test_tract_read.py.
  *
  *   write_tract_files set FILE BATCH OUT   writes the set in FILE as OUT/x.tck, x.trk, x.trx and x.png, BATCH fibres at a time. FILE:
  *       i64 dims[3], f64 affine[12], i64 n_values, has_riemann, has_seeds, n, n_points; u32 offsets[n + 1]; f32 points[3 n_points];
  *       f32 riemann[n_points] and u32 seeds[n] where it has them; f32 values[n_values n]. Values are v0, v1, ...
  *   write_tract_files many N OUT           writes N fibres of 4 points likewise, in batches of 1000
+ *
+ *   write_tract_files read FILE OUT        reads any tract file: for each fibre i64 n and f32 points[3 n] to OUT; on stdout what the
+ *       header says
  *
  * Prints this process's peak memory in kB.
  */
@@ -16,6 +19,7 @@
 #include <sys/resource.h>
 
 #include "io/files.h"
+#include "io/tracts.h"
 
 static const struct {
 	const char *name;
@@ -165,6 +169,30 @@ static void add_all(fxi_product **products, fx_msg *m, fx_error *err)
 	fx_drop(m);
 }
 
+static int read_file(const char *path, const char *to)
+{
+	fx_error err = {0};
+	fxi_tract_reader *r;
+	const float *points;
+	int64_t n = 0;
+	FILE *f = fopen(to, "wb");
+	int status = fxi_tracts_open(path, &err, &r);
+
+	while (f && status == FX_OK && (status = fxi_tracts_next(r, &err, &points, &n)) == FX_OK && n >= 0) {
+		fwrite(&n, sizeof n, 1, f);
+		fwrite(points, 3 * sizeof *points, (size_t)n, f);
+	}
+	if (!f || fclose(f) != 0)
+		fail("cannot write");
+	if (status == FX_OK)
+		printf("stated %" PRId64 " values %d scalars %d groups %d affine %d\n", r->facts.n_stated, r->facts.n_values, r->facts.n_scalars,
+			r->facts.n_groups, r->facts.lattice.has_affine);
+	else
+		fprintf(stderr, "%s: %s\n", fx_status_text(status), err.text);
+	fxi_tracts_close(r);
+	return status == FX_OK ? 0 : 1;
+}
+
 int main(int argc, char **argv)
 {
 	struct set s = {0};
@@ -175,8 +203,10 @@ int main(int argc, char **argv)
 	int64_t count;
 	struct rusage used;
 
+	if (argc == 4 && strcmp(argv[1], "read") == 0)
+		return read_file(argv[2], argv[3]);
 	if (!many && !(argc == 5 && strcmp(argv[1], "set") == 0))
-		fail("usage: write_tract_files set FILE BATCH OUT | many N OUT");
+		fail("usage: write_tract_files set FILE BATCH OUT | many N OUT | read FILE OUT");
 	count = strtoll(argv[many ? 2 : 3], NULL, 10);
 	if (many)
 		many_set(&s);
