@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* backend.c - the CPU backend's table, and the handles on it. */
+/* backend.c - the CPU backend's table. */
 #include "host.h"
 
-#include <stdlib.h>
 #include <string.h>
+
 
 static int open_queue(int device, int n_threads, void **queue, fx_error *err)
 {
@@ -45,6 +45,18 @@ static int same_array(fx_math *m, const fx_array *a, fx_array **out)
 	return FX_OK;
 }
 
+static int copy_part(fx_math *m, const fx_array *source, int64_t from, int64_t n, fx_array *target, int64_t to)
+{
+	size_t size = fx_type_size(source->type);
+
+	if (source->type != target->type || n < 0 || from < 0 || to < 0 || from > source->n - n || to > target->n - n)
+		return fx_math_fail(m, FX_EINVAL, "copying %lld elements from %lld of %lld to %lld of %lld", (long long)n, (long long)from,
+			(long long)source->n, (long long)to, (long long)target->n);
+	if (n > 0)
+		memcpy((char *)target->data + (size_t)to * size, (const char *)source->data + (size_t)from * size, (size_t)n * size);
+	return FX_OK;
+}
+
 static const fx_backend host = {
 	.abi = FX_ABI,
 	.name = "host",
@@ -54,6 +66,7 @@ static const fx_backend host = {
 	.array_new = array_new,
 	.upload = same_array,
 	.download = same_array,
+	.copy = copy_part,
 	.fft = fxi_host_fft,
 	.points_new = fxi_host_points_new,
 	.points_free = fxi_host_points_free,
@@ -87,53 +100,4 @@ static const fx_backend host = {
 const fx_backend *fx_backend_host(void)
 {
 	return &host;
-}
-
-int fx_math_new(const char *backend, int n_threads, fx_error *err, fx_math **out)
-{
-	fx_math *m;
-	int status;
-
-	*out = NULL;
-	if (strcmp(backend, "auto") != 0 && strcmp(backend, "host") != 0)
-		return fx_error_set(err, FX_ENOTSUP,
-			"backend '%s' is not in this build; 'host' and 'auto' are", backend);
-	m = fx_alloc(1, sizeof *m);
-	if (!m)
-		return fx_error_set(err, FX_ENOMEM, "no memory for a backend handle");
-	m->ops = &host;
-	m->n_threads = n_threads > 0 ? n_threads : fx_processors();
-	m->err = err;
-	status = m->ops->open(0, m->n_threads, &m->queue, err);
-	if (status != FX_OK) {
-		fx_free(m);
-		return status;
-	}
-	*out = m;
-	return FX_OK;
-}
-
-void fx_math_free(fx_math *m)
-{
-	if (!m)
-		return;
-	m->ops->close(m->queue);
-	fx_free(m);
-}
-
-int fx_math_check(fx_math *m)
-{
-	if (m->stopped && m->stopped(m->stopped_arg))
-		return fx_math_fail(m, FX_ECANCELED, "stopped before the end");
-	return FX_OK;
-}
-
-int fx_math_fail(fx_math *m, int status, const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	fx_error_setv(m->err, status, fmt, args);
-	va_end(args);
-	return status;
 }

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_DEGREE 24
 /** Points of one interpolation task, and below which a tile is not worth sharing out. */
 #define GATHER_POINTS 1024
 #define CROWDED 1024
@@ -38,43 +37,6 @@ struct points {
 	struct task *tasks;    /* by colour */
 	int64_t colour_end[8];
 };
-
-static double kernel_at(const fx_fine_grid *g, int j, double u)
-{
-	/* u in [-1, 1] is the first cell's distance from the sample, -w/2 .. -w/2 + 1, on a scale of its own. */
-	double x = (2 * j + 1 + u) / g->width - 1, inside = 1 - x * x;
-
-	return inside > 0 ? exp(g->beta * (sqrt(inside) - 1)) : inside == 0 ? exp(-g->beta) : 0;
-}
-
-/* Power coefficients c[0..degree] of the interpolant of cell j through the Chebyshev points. */
-static void fit_cell(const fx_fine_grid *g, int j, int degree, double *c)
-{
-	int n = degree + 1;
-	double cheb[MAX_DEGREE + 1], previous[MAX_DEGREE + 1] = {1}, current[MAX_DEGREE + 1] = {0, 1};
-
-	for (int i = 0; i < n; i++) {
-		cheb[i] = 0;
-		for (int q = 0; q < n; q++) {
-			double angle = acos(-1) * (q + 0.5) / n;
-
-			cheb[i] += (i ? 2.0 : 1.0) / n * kernel_at(g, j, cos(angle)) * cos(i * angle);
-		}
-	}
-	for (int i = 0; i < n; i++)
-		c[i] = 0;
-	/* T_0 and T_1, then T_i+1 = 2 u T_i - T_i-1. */
-	for (int i = 0; i < n; i++) {
-		double next[MAX_DEGREE + 1];
-
-		for (int d = 0; d < n; d++)
-			c[d] += cheb[i] * previous[d];
-		for (int d = 0; d < n; d++)
-			next[d] = (d ? 2 * current[d - 1] : 0) - previous[d];
-		memcpy(previous, current, sizeof previous);
-		memcpy(current, next, sizeof next);
-	}
-}
 
 /* First cell of the sample's footprint, and u. k is folded in double; this is where positions are exact to 1e-16. */
 static int32_t cell_of(int64_t fine, int width, double k, double *u)
@@ -182,17 +144,20 @@ static int tiles_new(fx_math *m, struct points *p, int axis)
 static int coefficients_new(fx_math *m, const fx_fine_grid *g, struct points *p)
 {
 	bool single = g->type == FX_CF32;
-	/* The polynomial's error against the kernel's peak of 1: what rounding would make anyway. */
-	double wanted = single ? 3e-8 : 1e-15, best = INFINITY;
+	int64_t n = (FX_FINE_DEGREE + 1) * FXI_WIDTHS;
+	double c[(FX_FINE_DEGREE + 1) * FXI_WIDTHS] = {0};
 
-	p->coefficients = fx_alloc((MAX_DEGREE + 1) * FXI_WIDTHS, single ? sizeof(float) : sizeof(double));
+	p->coefficients = fx_alloc(n, single ? sizeof(float) : sizeof(double));
 	if (!p->coefficients)
 		return fx_math_fail(m, FX_ENOMEM, "no memory for the kernel's coefficients");
 	p->grid.coefficients = p->coefficients;
-	for (int degree = 4; degree <= MAX_DEGREE && best > wanted; degree++) {
-		p->grid.degree = degree;
-		best = single ? fit_f32(g, degree, p->coefficients) : fit_f64(g, degree, p->coefficients);
-	}
+	/* The polynomial's error against the kernel's peak of 1: what rounding would make anyway. */
+	p->grid.degree = fx_fine_kernel_polynomial(g->width, g->beta, single ? 3e-8 : 1e-15, FXI_WIDTHS, c);
+	for (int64_t i = 0; i < n; i++)
+		if (single)
+			((float *)p->coefficients)[i] = (float)c[i];
+		else
+			((double *)p->coefficients)[i] = c[i];
 	return FX_OK;
 }
 

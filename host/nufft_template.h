@@ -66,25 +66,3 @@ static void FN(gather_task)(void *arg, int64_t i)
 	PICK(fxi_nufft_gather)(&p->grid, &part, (const POINT *)p->sorted + first, j->in + coil * part.fine_stride,
 		j->out + coil * part.sample_stride);
 }
-
-/* A polynomial for each cell that a sample touches, through the Chebyshev points; returns the largest error found. */
-static double FN(fit)(const fx_fine_grid *g, int degree, REAL *coefficients)
-{
-	double worst = 0;
-
-	for (int j = 0; j < g->width; j++) {
-		double c[MAX_DEGREE + 1];
-
-		fit_cell(g, j, degree, c);
-		for (int d = 0; d <= degree; d++)
-			coefficients[(degree - d) * FXI_WIDTHS + j] = (REAL)c[d];
-		for (int i = 0; i <= 64; i++) {
-			double u = -1 + i / 32.0, value = c[degree];
-
-			for (int d = degree - 1; d >= 0; d--)
-				value = value * u + c[d];
-			worst = fmax(worst, fabs(value - kernel_at(g, j, u)));
-		}
-	}
-	return worst;
-}

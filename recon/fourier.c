@@ -106,7 +106,7 @@ int fxi_need_memory(const fx_fourier *f, int64_t n_coils, double bytes)
 		(long long)n[2], (long long)n_coils, ceil(bytes / 1e6), available / 1e6);
 }
 
-/* Coils first .. first + n of an array that has the coils last. */
+/* Coils first .. first + n of samples, which are on the host and have the coils last. */
 static int take_coils(fx_math *m, const fx_array *a, int64_t first, int64_t n, int64_t n_coils, fx_array **out)
 {
 	int64_t dims[FX_MAX_DIMS], bytes = n_coils ? a->bytes / n_coils : 0;
@@ -127,10 +127,23 @@ static int take_coils(fx_math *m, const fx_array *a, int64_t first, int64_t n, i
 	return FX_OK;
 }
 
-static void put_coils(const fx_array *part, int64_t first, int64_t n, fx_array *all)
+/* The same of an image, which is the backend's. */
+static int take_images(fx_math *m, const fx_array *a, int64_t first, int64_t n, int64_t n_coils, fx_array **out)
 {
-	if (part->bytes)
-		__builtin_memcpy((char *)all->data + first * (part->bytes / n), part->data, (size_t)part->bytes);
+	int64_t each = n_coils ? a->n / n_coils : 0;
+	int status;
+
+	if (n == n_coils) {
+		*out = fx_array_ref((fx_array *)(uintptr_t)a);
+		return FX_OK;
+	}
+	status = m->ops->array_new(m, a->type, 4, (int64_t[]){a->dims[0], a->dims[1], a->dims[2], n}, out);
+	return status == FX_OK ? m->ops->copy(m, a, first * each, n * each, *out, 0) : status;
+}
+
+static int put_coils(fx_math *m, const fx_array *part, int64_t first, int64_t n, fx_array *all)
+{
+	return m->ops->copy(m, part, 0, part->n, all, first * (part->n / n));
 }
 
 static int adjoint_batch(fx_fourier *f, const fx_array *k, const fx_array *samples, int64_t n_coils, fx_array **image)
@@ -170,9 +183,7 @@ int fx_fourier_adjoint(fx_fourier *f, const fx_array *k, const fx_array *samples
 		return adjoint_batch(f, k, samples, n_coils, image);
 	if (samples->n_dims != 2)
 		return fx_math_fail(f->m, FX_EINVAL, "samples have %d dimensions where {M, coils} belongs", samples->n_dims);
-	status = fx_array_new4(f->spec.type, n[0], n[1], n[2], n_coils, &all);
-	if (status != FX_OK)
-		return fx_math_fail(f->m, status, "no memory for an image of %lld coils", (long long)n_coils);
+	status = f->m->ops->array_new(f->m, f->spec.type, 4, (int64_t[]){n[0], n[1], n[2], n_coils}, &all);
 	for (int64_t c = 0; c < n_coils && status == FX_OK; c += COIL_BATCH) {
 		int64_t batch = n_coils - c < COIL_BATCH ? n_coils - c : COIL_BATCH;
 		fx_array *some = NULL, *part = NULL;
@@ -181,7 +192,7 @@ int fx_fourier_adjoint(fx_fourier *f, const fx_array *k, const fx_array *samples
 		if (status == FX_OK)
 			status = adjoint_batch(f, k, some, batch, &part);
 		if (status == FX_OK)
-			put_coils(part, c, batch, all);
+			status = put_coils(f->m, part, c, batch, all);
 		fx_array_unref(some);
 		fx_array_unref(part);
 	}
@@ -221,15 +232,15 @@ static int forward_nufft(fx_fourier *f, const fx_array *k, const fx_array *image
 		int64_t n = n_coils - c < batch ? n_coils - c : batch;
 		fx_array *some = NULL, *part = NULL;
 
-		status = take_coils(m, image, c, n, n_coils, &some);
+		status = take_images(m, image, c, n, n_coils, &some);
 		if (status == FX_OK && n == n_coils)
 			part = fx_array_ref(samples);
-		else if (status == FX_OK && fx_array_new2(f->spec.type, k->dims[1], n, &part) != FX_OK)
-			status = fx_math_fail(m, FX_ENOMEM, "no memory for %lld samples", (long long)k->dims[1]);
+		else if (status == FX_OK)
+			status = m->ops->array_new(m, f->spec.type, 2, (int64_t[]){k->dims[1], n}, &part);
 		if (status == FX_OK)
 			status = interpolate_batch(f, points, some, n, part);
 		if (status == FX_OK && part != samples)
-			put_coils(part, c, n, samples);
+			status = put_coils(m, part, c, n, samples);
 		fx_array_unref(some);
 		fx_array_unref(part);
 	}
@@ -252,6 +263,7 @@ int fx_fourier_forward(fx_fourier *f, const fx_array *k, const fx_array *image, 
 {
 	int64_t n_coils = coils_of(image, 3);
 	const int64_t *n = f->spec.dims;
+	fx_array *k_there = NULL;
 	int status;
 
 	*samples = NULL;
@@ -265,11 +277,12 @@ int fx_fourier_forward(fx_fourier *f, const fx_array *k, const fx_array *image, 
 		return fx_math_fail(f->m, FX_EINVAL, "an image of %lld x %lld x %lld %s where %lld x %lld x %lld %s belongs",
 			(long long)image->dims[0], (long long)image->dims[1], (long long)image->dims[2], fx_type_name(image->type),
 			(long long)n[0], (long long)n[1], (long long)n[2], fx_type_name(f->spec.type));
-	status = fx_array_new2(f->spec.type, k->dims[1], n_coils, samples);
-	if (status != FX_OK)
-		return fx_math_fail(f->m, status, "no memory for %lld samples of %lld coils", (long long)k->dims[1], (long long)n_coils);
-	if (k->dims[1] > 0 && n_coils > 0)
-		status = forward_into(f, k, image, n_coils, *samples);
+	status = f->m->ops->upload(f->m, k, &k_there);
+	if (status == FX_OK)
+		status = f->m->ops->array_new(f->m, f->spec.type, 2, (int64_t[]){k->dims[1], n_coils}, samples);
+	if (status == FX_OK && k->dims[1] > 0 && n_coils > 0)
+		status = forward_into(f, k_there, image, n_coils, *samples);
+	fx_array_unref(k_there);
 	if (status != FX_OK) {
 		fx_array_unref(*samples);
 		*samples = NULL;

@@ -33,7 +33,8 @@ static void release_host(fx_array *a)
 	fx_free(a->data);
 }
 
-int fx_array_new(int type, int n_dims, const int64_t *dims, fx_array **out)
+int fx_array_wrap(int type, int n_dims, const int64_t *dims, int place, int device, void (*release)(fx_array *),
+	fx_array **out)
 {
 	fx_array *a;
 	int64_t n = 1, bytes;
@@ -51,21 +52,30 @@ int fx_array_new(int type, int n_dims, const int64_t *dims, fx_array **out)
 		return FX_ENOMEM;
 	a->refs = 1;
 	a->type = type;
-	a->place = FX_HOST;
+	a->place = place;
+	a->device = device;
 	a->n_dims = n_dims;
 	for (int i = 0; i < FX_MAX_DIMS; i++)
 		a->dims[i] = i < n_dims ? dims[i] : 1;
 	a->n = n;
 	a->bytes = bytes;
-	a->release = release_host;
-	if (n > 0) {
-		a->data = fx_alloc(n, types[type].size);
-		if (!a->data) {
-			fx_free(a);
-			return FX_ENOMEM;
-		}
-	}
+	a->release = release;
 	*out = a;
+	return FX_OK;
+}
+
+int fx_array_new(int type, int n_dims, const int64_t *dims, fx_array **out)
+{
+	int status = fx_array_wrap(type, n_dims, dims, FX_HOST, 0, release_host, out);
+
+	if (status != FX_OK || (*out)->n == 0)
+		return status;
+	(*out)->data = fx_alloc((*out)->n, types[type].size);
+	if (!(*out)->data) {
+		fx_array_unref(*out);
+		*out = NULL;
+		return FX_ENOMEM;
+	}
 	return FX_OK;
 }
 

@@ -47,6 +47,12 @@ typedef struct fx_array {
 
 /** A zeroed host array. Fails with FX_ENOMEM (overflow or short memory) or FX_EINVAL (bad dims). */
 FX_EXPORT int fx_array_new(int type, int n_dims, const int64_t *dims, fx_array **out);
+/**
+ * An array whose memory somebody else manages (a backend's): shape and place are set, `data` and `event` are NULL and the
+ * caller's to set; `release` gets it when the last reference goes.
+ */
+FX_EXPORT int fx_array_wrap(int type, int n_dims, const int64_t *dims, int place, int device,
+	void (*release)(struct fx_array *), fx_array **out);
 /** Shorthands; a dim of 1 is kept, n_dims is the number in the name. */
 FX_EXPORT int fx_array_new1(int type, int64_t d0, fx_array **out);
 FX_EXPORT int fx_array_new2(int type, int64_t d0, int64_t d1, fx_array **out);

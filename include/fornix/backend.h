@@ -113,6 +113,14 @@ typedef struct fx_track_arrays {
 	fx_array *offsets, *points, *riemann, *values, *seeds;
 } fx_track_arrays;
 
+#define FX_FINE_DEGREE 24
+/**
+ * The spreading kernel as polynomials: its value at the j-th cell that a sample touches is sum_d c[d * columns + j] u^(degree - d), u in
+ * [-1, 1) the sample's place between cells: the first cell is (width - 1 - u) / 2 before it. c has room for FX_FINE_DEGREE + 1 rows
+ * of `columns` >= width. Returns the degree, the least of 4 and more at which the error is within `wanted` of the peak, or FX_FINE_DEGREE.
+ */
+FX_EXPORT int fx_fine_kernel_polynomial(int width, double beta, double wanted, int columns, double *c);
+
 struct fx_backend {
 	uint32_t abi;
 	const char *name;      /**< "host", "cuda" */
@@ -124,6 +132,9 @@ struct fx_backend {
 	int (*array_new)(fx_math *m, int type, int n_dims, const int64_t *dims, fx_array **out); /**< zeroed */
 	int (*upload)(fx_math *m, const fx_array *host, fx_array **out);
 	int (*download)(fx_math *m, const fx_array *device, fx_array **out);
+
+	/** Elements [from, from + n) of one array into [to, to + n) of another of the same type; both on this backend, and different. */
+	int (*copy)(fx_math *m, const fx_array *source, int64_t from, int64_t n, fx_array *target, int64_t to);
 
 	/**
 	 * Centred FFT over the first three axes of a cf32/cf64 array, in place, for every further index:

@@ -39,6 +39,8 @@ FX_EXPORT void fx_fourier_free(fx_fourier *f);
 /** Bytes that one accumulator of n_coils takes, plus what finishing needs on top. */
 FX_EXPORT int64_t fx_fourier_bytes(const fx_fourier *f, int64_t n_coils);
 
+/* Trajectories, samples that come in and weights are on the host, where readouts arrive; images, and what F gives, are the backend's. */
+
 /** F^H on a whole trajectory. *image (new) is {x, y, z, coils}. */
 FX_EXPORT int fx_fourier_adjoint(fx_fourier *f, const fx_array *k, const fx_array *samples, fx_array **image);
 /** F on a whole trajectory. *samples (new) is {M, coils}. */

@@ -48,6 +48,7 @@ RULES = {
     # gradients, fits, metrics, fibres: the same
     "diffusion": (["diffusion"], [re.compile(r"^(lapacke\.h|glib\.h)$")]),
     "host": (["host"], [re.compile(r"^(fftw3\.h|cblas\.h|lapacke\.h|immintrin\.h)$")]),
+    "cuda": (["cuda"], [re.compile(r"^(cuda_runtime\.h|cufft\.h|cub/.*|cmath|mutex|new|vector)$")]),
     "gadgets": ([], [re.compile("^ismrmrd/")]),
     "docs/example-gadget": ([], []),
 }
@@ -61,7 +62,7 @@ def home(path):
 
 def check_includes():
     seen = 0
-    for path in files(".c", ".h"):
+    for path in files(".c", ".h", ".cu", ".cuh"):
         rule = home(path)
         if rule is None:
             continue

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * array.cu - arrays on the device: whose stream wrote them, who still reads them, and when their memory may be used again.
+ */
+#include "cuda.cuh"
+
+#include <mutex>
+#include <new>
+#include <vector>
+
+/* What stands behind fx_array.event of a device array. */
+struct memory {
+	std::mutex lock;             /* gadgets of several threads may read one array */
+	fxi_stream *writer;
+	cudaEvent_t written;         /* behind the last writing operation */
+	std::vector<fxi_stream *> readers;  /* streams that read it since, and how far each is */
+	std::vector<cudaEvent_t> read;
+};
+
+static memory *memory_of(const fx_array *a)
+{
+	return (memory *)a->event;
+}
+
+fxi_stream *fxi_stream_ref(fxi_stream *s)
+{
+	__atomic_add_fetch(&s->refs, 1, __ATOMIC_RELAXED);
+	return s;
+}
+
+void fxi_stream_unref(fxi_stream *s)
+{
+	if (!s || __atomic_sub_fetch(&s->refs, 1, __ATOMIC_ACQ_REL) > 0)
+		return;
+	cudaStreamDestroy(s->stream);
+	delete s;
+}
+
+static void forget_readers(memory *mem)
+{
+	for (size_t i = 0; i < mem->readers.size(); i++) {
+		cudaEventDestroy(mem->read[i]);
+		fxi_stream_unref(mem->readers[i]);
+	}
+	mem->readers.clear();
+	mem->read.clear();
+}
+
+/* fx_array_unref's last step, on whatever thread. */
+static void release(fx_array *a)
+{
+	memory *mem = memory_of(a);
+	int before = 0;
+
+	if (!mem)
+		return;
+	cudaGetDevice(&before);
+	cudaSetDevice(a->device);
+	for (size_t i = 0; i < mem->read.size(); i++)
+		cudaStreamWaitEvent(mem->writer->stream, mem->read[i], 0);
+	if (a->data)
+		cudaFreeAsync(a->data, mem->writer->stream);
+	forget_readers(mem);
+	cudaEventDestroy(mem->written);
+	fxi_stream_unref(mem->writer);
+	delete mem;
+	a->event = nullptr;
+	a->data = nullptr;
+	cudaSetDevice(before);
+}
+
+int fxi_cuda_array(fx_math *m, int type, int n_dims, const int64_t *dims, fx_array **out)
+{
+	fxi_cuda_queue *q = fxi_queue(m);
+	memory *mem;
+	int status = fx_array_wrap(type, n_dims, dims, FX_DEVICE, q->device, release, out);
+
+	if (status != FX_OK)
+		return fx_math_fail(m, status, "an array of %d dimensions cannot be had", n_dims);
+	mem = new (std::nothrow) memory;
+	if (mem) {
+		mem->writer = fxi_stream_ref(q->stream);
+		status = fxi_cuda_check(m, cudaEventCreateWithFlags(&mem->written, cudaEventDisableTiming), "an event");
+	} else {
+		status = fx_math_fail(m, FX_ENOMEM, "no memory for an array");
+	}
+	if (status == FX_OK && (*out)->bytes > 0) {
+		cudaError_t e = cudaMallocAsync(&(*out)->data, (size_t)(*out)->bytes, q->stream->stream);
+
+		if (e == cudaErrorMemoryAllocation) {
+			cudaGetLastError();
+			status = fx_math_fail(m, FX_ENOMEM, "GPU %d has no %.1f MB left for an array", q->device,
+				(double)(*out)->bytes / 1e6);
+		} else {
+			status = fxi_cuda_check(m, e, "allocating an array");
+		}
+	}
+	(*out)->event = mem;
+	if (status != FX_OK) {
+		fx_array_unref(*out);
+		*out = nullptr;
+	}
+	return status;
+}
+
+int fxi_cuda_array_new(fx_math *m, int type, int n_dims, const int64_t *dims, fx_array **out)
+{
+	int status;
+
+	cudaSetDevice(m->device);
+	status = fxi_cuda_array(m, type, n_dims, dims, out);
+	if (status == FX_OK && (*out)->bytes > 0) {
+		fxi_use use(m);
+		void *data = use.out(*out);
+
+		status = fxi_cuda_check(m, cudaMemsetAsync(data, 0, (size_t)(*out)->bytes, fxi_stream_of(m)), "clearing an array");
+		if (status == FX_OK)
+			status = use.done("clearing an array");
+		if (status != FX_OK) {
+			fx_array_unref(*out);
+			*out = nullptr;
+		}
+	}
+	return status;
+}
+
+int fxi_cuda_upload(fx_math *m, const fx_array *host, fx_array **out)
+{
+	int status;
+
+	*out = nullptr;
+	if (host->place == FX_DEVICE && host->device == m->device) {
+		*out = fx_array_ref((fx_array *)host);
+		return FX_OK;
+	}
+	cudaSetDevice(m->device);
+	status = fxi_cuda_array(m, host->type, host->n_dims, host->dims, out);
+	if (status == FX_OK && host->bytes > 0) {
+		fxi_use use(m);
+		void *data = use.out(*out);
+
+		/* From pageable memory the copy is through when this returns, as far as the host array goes. */
+		status = fxi_cuda_check(m, cudaMemcpyAsync(data, host->data, (size_t)host->bytes, cudaMemcpyHostToDevice,
+			fxi_stream_of(m)), "copying to the GPU");
+		if (status == FX_OK)
+			status = use.done("copying to the GPU");
+		if (status != FX_OK) {
+			fx_array_unref(*out);
+			*out = nullptr;
+		}
+	}
+	return status;
+}
+
+int fxi_cuda_download(fx_math *m, const fx_array *device, fx_array **out)
+{
+	int status;
+
+	*out = nullptr;
+	if (device->place == FX_HOST) {
+		*out = fx_array_ref((fx_array *)device);
+		return FX_OK;
+	}
+	cudaSetDevice(m->device);
+	status = fx_array_new(device->type, device->n_dims, device->dims, out);
+	if (status != FX_OK)
+		return fx_math_fail(m, status, "no memory for a copy of %.1f MB from the GPU", (double)device->bytes / 1e6);
+	if (device->bytes > 0) {
+		fxi_use use(m);
+		const void *data = use.in(device);
+
+		status = use.ready();
+		if (status == FX_OK)
+			status = fxi_cuda_check(m, cudaMemcpyAsync((*out)->data, data, (size_t)device->bytes, cudaMemcpyDeviceToHost,
+				fxi_stream_of(m)), "copying from the GPU");
+		if (status == FX_OK)
+			status = use.done("copying from the GPU");
+		if (status == FX_OK)
+			status = fxi_cuda_check(m, cudaStreamSynchronize(fxi_stream_of(m)), "copying from the GPU");
+		if (status != FX_OK) {
+			fx_array_unref(*out);
+			*out = nullptr;
+		}
+	}
+	return status;
+}
+
+int fxi_cuda_copy(fx_math *m, const fx_array *source, int64_t from, int64_t n, fx_array *target, int64_t to)
+{
+	size_t size = fx_type_size(source->type);
+	fxi_use use(m);
+	int status;
+
+	if (source->type != target->type || n < 0 || from < 0 || to < 0 || from > source->n - n || to > target->n - n)
+		return fx_math_fail(m, FX_EINVAL, "copying %lld elements from %lld of %lld to %lld of %lld", (long long)n, (long long)from,
+			(long long)source->n, (long long)to, (long long)target->n);
+	if (n == 0)
+		return FX_OK;
+	const char *at = (const char *)use.in(source);
+	char *there = (char *)use.out(target);
+	status = use.ready();
+	if (status == FX_OK)
+		status = fxi_cuda_check(m, cudaMemcpyAsync(there + (size_t)to * size, at + (size_t)from * size, (size_t)n * size,
+			cudaMemcpyDeviceToDevice, fxi_stream_of(m)), "copying");
+	return status == FX_OK ? use.done("copying") : status;
+}
+
+/* ---- the arrays of one operation -------------------------------------------------------------- */
+
+void fxi_use::add(const fx_array *a, bool write)
+{
+	fxi_cuda_queue *q = fxi_queue(math);
+	memory *mem;
+
+	if (status != FX_OK)
+		return;
+	if (n == 0)
+		status = fxi_cuda_check(math, cudaSetDevice(q->device), "choosing the GPU");
+	if (a->place != FX_DEVICE || a->device != q->device)
+		status = fx_math_fail(math, FX_EINVAL, "an array on %s reached an operation of GPU %d; it has to be uploaded first",
+			a->place == FX_DEVICE ? "another GPU" : "the host", q->device);
+	if (status != FX_OK || n == MOST)
+		return;
+	mem = memory_of(a);
+	std::lock_guard<std::mutex> guard(mem->lock);
+	if (mem->writer != q->stream)
+		status = fxi_cuda_check(math, cudaStreamWaitEvent(q->stream->stream, mem->written, 0), "waiting for an array");
+	for (size_t i = 0; write && status == FX_OK && i < mem->readers.size(); i++)
+		if (mem->readers[i] != q->stream)
+			status = fxi_cuda_check(math, cudaStreamWaitEvent(q->stream->stream, mem->read[i], 0), "waiting for readers");
+	arrays[n] = a;
+	written[n++] = write;
+}
+
+const void *fxi_use::in(const fx_array *a)
+{
+	add(a, false);
+	return a->data;
+}
+
+void *fxi_use::out(fx_array *a)
+{
+	add(a, true);
+	return a->data;
+}
+
+int fxi_use::done(const char *what)
+{
+	fxi_cuda_queue *q = fxi_queue(math);
+
+	if (status == FX_OK)
+		status = fxi_cuda_launched(math, what);
+	for (int i = 0; status == FX_OK && i < n; i++) {
+		memory *mem = memory_of(arrays[i]);
+		std::lock_guard<std::mutex> guard(mem->lock);
+
+		if (written[i]) {
+			forget_readers(mem);
+			if (mem->writer != q->stream) {
+				fxi_stream_unref(mem->writer);
+				mem->writer = fxi_stream_ref(q->stream);
+			}
+			status = fxi_cuda_check(math, cudaEventRecord(mem->written, q->stream->stream), "marking an array");
+		} else if (mem->writer != q->stream) {
+			size_t r = 0;
+			cudaEvent_t event = nullptr;
+
+			while (r < mem->readers.size() && mem->readers[r] != q->stream)
+				r++;
+			if (r == mem->readers.size()) {
+				status = fxi_cuda_check(math, cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "an event");
+				if (status != FX_OK)
+					break;
+				mem->readers.push_back(fxi_stream_ref(q->stream));
+				mem->read.push_back(event);
+			}
+			status = fxi_cuda_check(math, cudaEventRecord(mem->read[r], q->stream->stream), "marking an array");
+		}
+	}
+	return status;
+}
+
+fxi_work::fxi_work(fx_math *m, int64_t count, size_t size) : stream(fxi_stream_of(m)), memory(nullptr), state(FX_OK)
+{
+	int64_t bytes = 0;
+	cudaError_t e;
+
+	cudaSetDevice(m->device);
+	if (!fx_mul_size(count, (int64_t)size, &bytes)) {
+		state = fx_math_fail(m, FX_ENOMEM, "work memory of %lld elements is too much", (long long)count);
+		return;
+	}
+	e = bytes > 0 ? cudaMallocAsync(&memory, (size_t)bytes, stream) : cudaSuccess;
+	if (e == cudaErrorMemoryAllocation) {
+		cudaGetLastError();
+		state = fx_math_fail(m, FX_ENOMEM, "GPU %d has no %.1f MB left to work with", m->device, (double)bytes / 1e6);
+	} else {
+		state = fxi_cuda_check(m, e, "allocating work memory");
+	}
+}
+
+fxi_work::~fxi_work()
+{
+	if (memory)
+		cudaFreeAsync(memory, stream);
+}

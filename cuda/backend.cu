@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* backend.cu - the CUDA backend's table, its queues, and how failures of the GPU are told. */
+#include "cuda.cuh"
+
+#include <new>
+
+#define PARTIALS 1024 /* block sums of a reduction, two numbers each */
+
+int fxi_cuda_check(fx_math *m, cudaError_t e, const char *what)
+{
+	if (e == cudaSuccess)
+		return FX_OK;
+	if (e == cudaErrorMemoryAllocation) {
+		cudaGetLastError();
+		return fx_math_fail(m, FX_ENOMEM, "GPU %d has no memory left (%s)", m->device, what);
+	}
+	return fx_math_fail(m, FX_EIO, "GPU %d failed at %s: %s (%s)", m->device, what, cudaGetErrorString(e), cudaGetErrorName(e));
+}
+
+int fxi_cufft_check(fx_math *m, cufftResult e, const char *what)
+{
+	if (e == CUFFT_SUCCESS)
+		return FX_OK;
+	if (e == CUFFT_ALLOC_FAILED)
+		return fx_math_fail(m, FX_ENOMEM, "GPU %d has no memory left for a Fourier transform (%s)", m->device, what);
+	return fx_math_fail(m, FX_EIO, "cuFFT failed on GPU %d at %s: error %d", m->device, what, (int)e);
+}
+
+int fxi_cuda_launched(fx_math *m, const char *what)
+{
+	return fxi_cuda_check(m, cudaGetLastError(), what);
+}
+
+static int cannot(fx_error *err, int device, const char *what, cudaError_t e)
+{
+	return fx_error_set(err, e == cudaErrorMemoryAllocation ? FX_ENOMEM : FX_EIO, "GPU %d cannot be used: %s: %s", device, what,
+		cudaGetErrorString(e));
+}
+
+/* Is there a GPU of that number that this build has code for? */
+static int look_at(int device, fx_error *err, cudaDeviceProp *properties)
+{
+	int n = 0, driver = 0, runtime = 0;
+	cudaError_t e = cudaGetDeviceCount(&n);
+
+	cudaDriverGetVersion(&driver);
+	cudaRuntimeGetVersion(&runtime);
+	if (e == cudaErrorInsufficientDriver && driver == 0)
+		return fx_error_set(err, FX_ENOTSUP, "there is no NVIDIA driver on this machine");
+	if (e == cudaErrorInsufficientDriver)
+		return fx_error_set(err, FX_ENOTSUP, "the NVIDIA driver knows CUDA %d.%d and this build needs %d.%d: update the driver",
+			driver / 1000, driver % 100 / 10, runtime / 1000, runtime % 100 / 10);
+	if (e != cudaSuccess || n == 0) {
+		cudaGetLastError();
+		return fx_error_set(err, FX_ENOTSUP, "there is no GPU that CUDA can use (%s)",
+			e == cudaSuccess ? "none was found" : cudaGetErrorString(e));
+	}
+	if (device < 0 || device >= n)
+		return fx_error_set(err, FX_EINVAL, "there is no GPU %d: %d of them, counted from 0", device, n);
+	e = cudaGetDeviceProperties(properties, device);
+	if (e != cudaSuccess)
+		return cannot(err, device, "its properties", e);
+	if (properties->major < 7 || (properties->major == 7 && properties->minor < 5))
+		return fx_error_set(err, FX_ENOTSUP, "GPU %d (%s) has compute capability %d.%d; Fornix needs 7.5 or newer", device,
+			properties->name, properties->major, properties->minor);
+	return FX_OK;
+}
+
+static void close_queue(void *queue)
+{
+	fxi_cuda_queue *q = (fxi_cuda_queue *)queue;
+
+	if (!q)
+		return;
+	cudaSetDevice(q->device);
+	if (q->stream)
+		cudaStreamSynchronize(q->stream->stream);
+	fxi_cuda_plans_free(q);
+	if (q->partial)
+		cudaFree(q->partial);
+	if (q->result)
+		cudaFreeHost(q->result);
+	fxi_stream_unref(q->stream);
+	delete q;
+}
+
+static cudaError_t make(fxi_cuda_queue *q)
+{
+	cudaMemPool_t pool;
+	uint64_t keep = UINT64_MAX;
+	cudaError_t e = cudaStreamCreateWithFlags(&q->stream->stream, cudaStreamNonBlocking);
+
+	/* Memory that was given back stays with the process: taking it again costs no call into the driver. */
+	if (e == cudaSuccess)
+		e = cudaDeviceGetDefaultMemPool(&pool, q->device);
+	if (e == cudaSuccess)
+		e = cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep);
+	if (e == cudaSuccess)
+		e = cudaMalloc(&q->partial, 2 * PARTIALS * sizeof(double));
+	if (e == cudaSuccess)
+		e = cudaMallocHost(&q->result, 16 * sizeof(double));
+	return e;
+}
+
+static int open_queue(int device, int n_threads, void **queue, fx_error *err)
+{
+	cudaDeviceProp properties;
+	fxi_cuda_queue *q;
+	cudaError_t e;
+	int status = look_at(device, err, &properties);
+
+	(void)n_threads;
+	*queue = nullptr;
+	if (status != FX_OK)
+		return status;
+	e = cudaSetDevice(device);
+	if (e != cudaSuccess)
+		return cannot(err, device, "choosing it", e);
+	q = new (std::nothrow) fxi_cuda_queue();
+	if (q)
+		q->stream = new (std::nothrow) fxi_stream();
+	if (!q || !q->stream) {
+		delete q;
+		return fx_error_set(err, FX_ENOMEM, "no memory for a queue of GPU %d", device);
+	}
+	q->stream->refs = 1;
+	q->stream->device = q->device = device;
+	q->n_processors = properties.multiProcessorCount;
+	q->shared_limit = properties.sharedMemPerBlockOptin;
+	e = make(q);
+	if (e != cudaSuccess) {
+		close_queue(q);
+		return cannot(err, device, "opening it", e);
+	}
+	*queue = q;
+	return FX_OK;
+}
+
+static int sync_queue(fx_math *m)
+{
+	return fxi_cuda_check(m, cudaStreamSynchronize(fxi_stream_of(m)), "waiting for its work");
+}
+
+static fx_backend table()
+{
+	fx_backend b = {};
+
+	b.abi = FX_ABI;
+	b.name = "cuda";
+	b.open = open_queue;
+	b.close = close_queue;
+	b.sync = sync_queue;
+	b.array_new = fxi_cuda_array_new;
+	b.upload = fxi_cuda_upload;
+	b.download = fxi_cuda_download;
+	b.copy = fxi_cuda_copy;
+	b.fft = fxi_cuda_fft;
+	b.points_new = fxi_cuda_points_new;
+	b.points_free = fxi_cuda_points_free;
+	b.spread = fxi_cuda_spread;
+	b.interpolate = fxi_cuda_interpolate;
+	b.fine_to_image = fxi_cuda_fine_to_image;
+	b.image_to_fine = fxi_cuda_image_to_fine;
+	b.direct_adjoint = fxi_cuda_direct_adjoint;
+	b.direct_forward = fxi_cuda_direct_forward;
+	b.toeplitz_apply = fxi_cuda_toeplitz_apply;
+	b.toeplitz_spectrum = fxi_cuda_toeplitz_spectrum;
+	b.dot = fxi_cuda_dot;
+	b.axpy = fxi_cuda_axpy;
+	b.xpay = fxi_cuda_xpay;
+	b.scale = fxi_cuda_scale;
+	b.difference_normal = fxi_cuda_difference_normal;
+	b.coil_expand = fxi_cuda_coil_expand;
+	b.coil_combine = fxi_cuda_coil_combine;
+	b.coil_power = fxi_cuda_coil_power;
+	b.coil_mix = fxi_cuda_coil_mix;
+	b.walsh = fxi_cuda_walsh;
+	return b;
+}
+
+/** The only symbol that libfornix-cuda.so exports. */
+extern "C" FX_EXPORT const fx_backend fx_backend_cuda;
+extern "C" const fx_backend fx_backend_cuda = table();
