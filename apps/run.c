@@ -303,7 +303,7 @@ int fxi_app_run(int argc, char **argv)
 		{"tensor-frame", 0, 0, G_OPTION_ARG_STRING, &o.tensor_frame, "Axes of its tensors: ras, image or fsl (those of the order)",
 			"FRAME"},
 		{"tensor-unit", 0, 0, G_OPTION_ARG_STRING, &o.tensor_unit, "um2/ms, mm2/s or auto, told from the values (auto)", "UNIT"},
-		{"backend", 0, 0, G_OPTION_ARG_FILENAME, &o.backend, "Where to compute: auto or host (auto)", "NAME"},
+		{"backend", 0, 0, G_OPTION_ARG_FILENAME, &o.backend, "Where to compute: auto, host, cuda or cuda:N (auto)", "NAME"},
 		{"threads", 0, 0, G_OPTION_ARG_INT, &o.n_threads, "Threads to compute with; 0 for every processor (0)", "N"},
 		{"no-cache", 0, 0, G_OPTION_ARG_NONE, &o.no_cache, "Neither read nor write the cache of trajectories", NULL},
 		{"verbose", 'v', 0, G_OPTION_ARG_NONE, &o.verbose, "Notes and a summary also where stderr is no terminal", NULL},

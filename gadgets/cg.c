@@ -151,6 +151,6 @@ const fx_gadget fx_plugin = {
 		"estimate is cropped from the frame's grid to the image matrix. Source: Stone et al. 2008; Pruessmann et al., Magn. "
 		"Reson. Med. 46:638 (2001).",
 	.props = props, .state_size = sizeof(struct state),
-	.takes = FX_FRAME, .gives = FX_IMAGE, .needs = FX_FRAME, .places = FX_HOST,
+	.takes = FX_FRAME, .gives = FX_IMAGE, .needs = FX_FRAME, .places = FX_HOST | FX_DEVICE,
 	.process = process, .flush = flush, .close = close_gadget,
 };

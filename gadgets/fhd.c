@@ -129,15 +129,12 @@ static int add(void *arg, fx_open_frame *open, const fx_acquisition *a, const fx
 static int finish(struct state *s, fx_accumulator **sum, double factor, fx_array **slot)
 {
 	fx_math *m = fx_math_of(s->ctx);
-	fx_array *image = NULL, *single;
+	fx_array *image = NULL;
 	int status = fx_accumulator_finish(*sum, &image);
 
 	*sum = NULL;
-	if (status == FX_OK && image->type == FX_CF64) {
-		status = fx_array_convert(image, FX_CF32, &single);
-		fx_array_unref(image);
-		image = single;
-	}
+	if (status == FX_OK)
+		status = fx_to_single(m, image, &image);
 	if (status == FX_OK && factor != 1)
 		status = m->ops->scale(m, factor, image);
 	if (status == FX_OK)
@@ -264,6 +261,6 @@ const fx_gadget fx_plugin = {
 		"input ends. Phases, sets, contrasts, repetitions and slices separate frames; segments and averages accumulate. "
 		"Holds samples back only where their density weights are not yet known.",
 	.props = props, .state_size = sizeof(struct state),
-	.takes = FX_WEIGHTED, .gives = FX_WEIGHTED | FX_FRAME, .needs = FX_WEIGHTED, .places = FX_HOST,
+	.takes = FX_WEIGHTED, .gives = FX_WEIGHTED | FX_FRAME, .needs = FX_WEIGHTED, .places = FX_HOST | FX_DEVICE,
 	.open = open_gadget, .process = process, .flush = flush, .close = close_gadget,
 };

@@ -245,6 +245,6 @@ const fx_gadget fx_plugin = {
 		"trajectory, and kept by a digest of trajectory, weights, voxel function, matrix, method and tolerance. Source: Stone "
 		"et al. 2008; Fessler et al., IEEE Trans. Signal Process. 53:3393 (2005).",
 	.props = props, .state_size = sizeof(struct state),
-	.takes = FX_WEIGHTED | FX_FRAME, .gives = FX_FRAME, .needs = FX_FRAME, .places = FX_HOST,
+	.takes = FX_WEIGHTED | FX_FRAME, .gives = FX_FRAME, .needs = FX_FRAME, .places = FX_HOST | FX_DEVICE,
 	.process = process, .close = close_gadget,
 };

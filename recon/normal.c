@@ -65,3 +65,24 @@ int fx_lambda_absolute(fx_math *m, const fx_frame *frame, double *lambda_abs)
 	*lambda_abs = value;
 	return FX_OK;
 }
+
+int fx_to_single(fx_math *m, fx_array *take, fx_array **out)
+{
+	fx_array *here = NULL, *single = NULL;
+	int status;
+
+	*out = NULL;
+	if (take->type == FX_CF32) {
+		*out = take;
+		return FX_OK;
+	}
+	status = m->ops->download(m, take, &here);
+	fx_array_unref(take);
+	if (status == FX_OK && fx_array_convert(here, FX_CF32, &single) != FX_OK)
+		status = fx_math_fail(m, FX_ENOMEM, "no memory for a copy in single precision");
+	fx_array_unref(here);
+	if (status == FX_OK)
+		status = m->ops->upload(m, single, out);
+	fx_array_unref(single);
+	return status;
+}

@@ -258,12 +258,16 @@ static int add_meta(fx_image *image, const fx_frame *frame)
 
 int fx_frame_image(fx_math *m, const fx_frame *frame, const fx_array *volume, fx_msg **out)
 {
-	fx_array *data = NULL;
+	fx_array *data = NULL, *here = NULL;
 	fx_image *image;
 	int status;
 
 	*out = NULL;
-	status = fx_resize_centred(m, volume, frame->geometry.matrix, &data);
+	/* An image is on its way out: from here on it is on the host. */
+	status = m->ops->download(m, volume, &here);
+	if (status == FX_OK)
+		status = fx_resize_centred(m, here, frame->geometry.matrix, &data);
+	fx_array_unref(here);
 	if (status != FX_OK)
 		return status;
 	*out = fx_msg_new(FX_IMAGE);

@@ -29,23 +29,6 @@ fx_fourier_spec fx_toeplitz_spec(int method, double tolerance, const int64_t dim
 	return spec;
 }
 
-/* A Q made in double, in single; by way of the host, once a trajectory. Takes q. */
-static int to_single(fx_math *m, fx_array *q, fx_array **out)
-{
-	fx_array *here = NULL, *single = NULL;
-	int status = m->ops->download(m, q, &here);
-
-	*out = NULL;
-	fx_array_unref(q);
-	if (status == FX_OK && fx_array_convert(here, FX_CF32, &single) != FX_OK)
-		status = fx_math_fail(m, FX_ENOMEM, "no memory for a copy of Q");
-	fx_array_unref(here);
-	if (status == FX_OK)
-		status = m->ops->upload(m, single, out);
-	fx_array_unref(single);
-	return status;
-}
-
 int fx_toeplitz_from_q(fx_math *m, fx_array *q_take, fx_array **kernel)
 {
 	fx_array *q = q_take;
@@ -53,7 +36,7 @@ int fx_toeplitz_from_q(fx_math *m, fx_array *q_take, fx_array **kernel)
 
 	*kernel = NULL;
 	if (q->type == FX_CF64) {
-		status = to_single(m, q_take, &q);
+		status = fx_to_single(m, q_take, &q);
 	} else if (q->place == FX_HOST) {
 		status = fx_array_own(&q);
 		if (status != FX_OK)

@@ -374,6 +374,34 @@ int fx_read_nifti(fx_ctx *ctx, const char *path, fx_array **data, double affine[
 	return files->read_nifti(files, path, &ctx->err, data, affine, has_affine);
 }
 
+int fxi_context_device(fx_ctx *ctx, fx_math **out)
+{
+	const fxi_run_options *o = &ctx->chain->options;
+	int status = FX_OK;
+
+	if (!ctx->device)
+		status = fx_math_new(o->backend, o->n_threads, &ctx->err, &ctx->device);
+	*out = ctx->device;
+	return status;
+}
+
+int fxi_context_fetch(fx_ctx *ctx, fx_array **array)
+{
+	fx_math *math = ctx->math;
+	fx_array *here = NULL;
+	int status = FX_OK;
+
+	if ((*array)->place == FX_HOST)
+		return FX_OK;
+	if (strcmp(math->ops->name, "host") == 0)
+		status = fxi_context_device(ctx, &math);
+	if (status == FX_OK)
+		status = math->ops->download(math, *array, &here);
+	if (status == FX_OK)
+		fx_slot_take(array, here);
+	return status;
+}
+
 static int check_key(fx_ctx *ctx, const char *key)
 {
 	if (key[0] != '\0' && strspn(key, "0123456789abcdef-") == strlen(key))
@@ -389,7 +417,16 @@ int fx_cache_get(fx_ctx *ctx, const char *key, fx_array **out)
 	*out = NULL;
 	if (status != FX_OK || !cache)
 		return status;
-	return cache->get(cache, key, out, &ctx->err);
+	status = cache->get(cache, key, out, &ctx->err);
+	/* What is kept is on the host; who asks gets it where it computes. */
+	if (status == FX_OK && *out && ctx->math) {
+		fx_array *kept = *out;
+
+		*out = NULL;
+		status = ctx->math->ops->upload(ctx->math, kept, out);
+		fx_array_unref(kept);
+	}
+	return status;
 }
 
 int fx_cache_put(fx_ctx *ctx, const char *key, fx_array *array)
@@ -399,5 +436,10 @@ int fx_cache_put(fx_ctx *ctx, const char *key, fx_array *array)
 
 	if (status != FX_OK || !cache)
 		return status;
-	return cache->put(cache, key, array, &ctx->err);
+	array = fx_array_ref(array);
+	status = fxi_context_fetch(ctx, &array);
+	if (status == FX_OK)
+		status = cache->put(cache, key, array, &ctx->err);
+	fx_array_unref(array);
+	return status;
 }

@@ -33,6 +33,7 @@ struct fx_ctx {
 
 	fx_error err;
 	fx_math *math;
+	fx_math *device;       /* of a host gadget in a run on a device: what fetches arrays from there; NULL until needed */
 	fxi_queue *in;         /* its own */
 	fxi_queue *out;        /* the next gadget's; NULL for the last */
 	bool opening, opened;
@@ -75,6 +76,10 @@ static inline bool fxi_stopping(const fxi_chain *c)
 	return atomic_load_explicit(&c->stop, memory_order_acquire);
 }
 
+/** Makes *array (owned) one on the host, for whoever keeps or writes it. */
+int fxi_context_fetch(fx_ctx *ctx, fx_array **array);
+/** The run's backend where it is a device's, for a gadget that does not compute there itself. */
+int fxi_context_device(fx_ctx *ctx, fx_math **out);
 /** Where a stage's records and warnings are made, and unmade. */
 int fxi_context_init(fx_ctx *ctx, fx_error *err);
 void fxi_context_clear(fx_ctx *ctx);

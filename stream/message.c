@@ -3,7 +3,7 @@
  * message.c - one refcounted box for every kind of payload. Copies share the arrays, so that handing a message to
  * two readers costs no samples; whoever wants to write asks fx_msg_own and then fx_array_own.
  */
-#include <fornix/message.h>
+#include "move.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -364,6 +364,67 @@ const char *fx_image_get_meta(const fx_image *image, const char *name)
 		if (strcmp(image->meta[i].name, name) == 0)
 			return image->meta[i].value;
 	return NULL;
+}
+
+/* What of a payload belongs where its gadget computes; trajectories, weights and samples stay on the host. */
+static int device_slots(fx_msg *m, fx_array **list[MAX_SLOTS])
+{
+	fx_frame *f = &m->of.frame;
+	int n = 0;
+
+	if (m->kind != FX_FRAME)
+		return 0;
+	list[n++] = &f->fhd;
+	list[n++] = &f->direct;
+	list[n++] = &f->maps;
+	list[n++] = &f->kernel;
+	list[n++] = &f->estimate;
+	list[n++] = &f->w;
+	return n;
+}
+
+/* Replaces the arrays of these slots that are not at `place` by copies that are. */
+static int move(fx_math *math, int place, fx_array **list[MAX_SLOTS], int n)
+{
+	int status = FX_OK;
+
+	for (int i = 0; i < n && status == FX_OK; i++) {
+		fx_array *there = NULL;
+
+		if (!*list[i] || (*list[i])->place == place)
+			continue;
+		status = place == FX_HOST ? math->ops->download(math, *list[i], &there) : math->ops->upload(math, *list[i], &there);
+		if (status == FX_OK)
+			fx_slot_take(list[i], there);
+	}
+	return status;
+}
+
+static bool all_at(int place, fx_array **list[MAX_SLOTS], int n)
+{
+	for (int i = 0; i < n; i++)
+		if (*list[i] && (*list[i])->place != place)
+			return false;
+	return true;
+}
+
+int fxi_msg_move(fx_msg **msg, int place, fx_math *math)
+{
+	fx_array **list[MAX_SLOTS] = {NULL};
+	int n = place == FX_HOST ? slots(*msg, list) : device_slots(*msg, list), status;
+
+	if (all_at(place, list, n))
+		return FX_OK;
+	status = fx_msg_own(msg);
+	if (status != FX_OK)
+		return fx_math_fail(math, status, "no memory for a message");
+	n = place == FX_HOST ? slots(*msg, list) : device_slots(*msg, list);
+	status = move(math, place, list, n);
+	if (status != FX_OK) {
+		fx_drop(*msg);
+		*msg = NULL;
+	}
+	return status;
 }
 
 void fx_slot_take(fx_array **slot, fx_array *a)

@@ -4,6 +4,7 @@
  * for a stop. Everything that can wait is woken by stop_all, which any of them may call.
  */
 #include "context.h"
+#include "move.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -109,18 +110,31 @@ static bool is_stopping(const void *chain)
 	return fxi_stopping(chain);
 }
 
-static int open_stage(fx_ctx *ctx)
+/* A gadget computes on the run's device where it can, else on the host. */
+static int open_math(fx_ctx *ctx)
 {
 	const fxi_run_options *o = &ctx->chain->options;
-	double start = fxi_now_s();
-	int status = fx_math_new(o->backend, o->n_threads, &ctx->err, &ctx->math);
+	bool device = strncmp(o->backend, "cuda", 4) == 0;
+	int status;
 
+	if (!device && !(ctx->gadget->places & FX_HOST))
+		return fx_fail(ctx, FX_ENOTSUP, "works on a device only, and the backend is '%s'", o->backend);
+	status = fx_math_new(device && !(ctx->gadget->places & FX_DEVICE) ? "host" : o->backend, o->n_threads, &ctx->err,
+		&ctx->math);
 	if (status != FX_OK)
 		return status;
 	ctx->math->stopped = is_stopping;
 	ctx->math->stopped_arg = ctx->chain;
-	if (!(ctx->gadget->places & FX_HOST))
-		return fx_fail(ctx, FX_ENOTSUP, "works on a device only, and the backend is '%s'", ctx->math->ops->name);
+	return FX_OK;
+}
+
+static int open_stage(fx_ctx *ctx)
+{
+	double start = fxi_now_s();
+	int status = open_math(ctx);
+
+	if (status != FX_OK)
+		return status;
 	ctx->opened = true;
 	if (ctx->gadget->open) {
 		ctx->opening = true;
@@ -131,13 +145,33 @@ static int open_stage(fx_ctx *ctx)
 	return status;
 }
 
+/* The message's arrays to where this gadget computes. */
+static int to_its_place(fx_ctx *ctx, fx_msg **msg)
+{
+	bool device_run = strncmp(ctx->chain->options.backend, "cuda", 4) == 0, on_host = strcmp(ctx->math->ops->name, "host") == 0;
+	fx_math *math = ctx->math;
+	int status = FX_OK;
+
+	if (!device_run)
+		return FX_OK;
+	if (on_host)
+		status = fxi_context_device(ctx, &math);
+	if (status == FX_OK)
+		return fxi_msg_move(msg, on_host ? FX_HOST : FX_DEVICE, math);
+	fx_drop(*msg);
+	*msg = NULL;
+	return status;
+}
+
 static int process_one(fx_ctx *ctx, fx_msg *msg)
 {
 	double start = fxi_now_s(), waited = ctx->waiting_s;
 	int status;
 
 	ctx->n_in++;
-	status = settle(ctx, ctx->gadget->process(ctx->state, ctx, msg));
+	status = to_its_place(ctx, &msg);
+	if (status == FX_OK)
+		status = settle(ctx, ctx->gadget->process(ctx->state, ctx, msg));
 	ctx->busy_s += fxi_now_s() - start - (ctx->waiting_s - waited);
 	return status;
 }
@@ -175,8 +209,9 @@ static void close_stage(fx_ctx *ctx)
 {
 	if (ctx->opened && ctx->gadget->close)
 		ctx->gadget->close(ctx->state);
+	fx_math_free(ctx->device);
 	fx_math_free(ctx->math);
-	ctx->math = NULL;
+	ctx->math = ctx->device = NULL;
 }
 
 static void *stage_main(void *arg)

@@ -85,6 +85,8 @@ FX_EXPORT fx_fourier_spec fx_toeplitz_spec(int method, double tolerance, const i
 FX_EXPORT int fx_toeplitz_samples(fx_math *m, const fx_fourier_spec *spec, int64_t n, const fx_array *phi2,
 	fx_array **samples);
 FX_EXPORT int fx_toeplitz_from_q(fx_math *m, fx_array *q_take, fx_array **kernel);
+/** A complex volume of the backend's (given away) in single precision; what was made in double goes by way of the host. */
+FX_EXPORT int fx_to_single(fx_math *m, fx_array *take, fx_array **out);
 /** A digest (64 hex digits and a NUL) of trajectory, phi2, matrix, method, tolerance and scale. */
 FX_EXPORT void fx_toeplitz_digest(int method, double tolerance, const int64_t dims[3], double scale,
 	const fx_array *k, const fx_array *phi2, char digest[65]);
