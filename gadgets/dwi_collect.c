@@ -113,6 +113,7 @@ static void record(const struct state *s, fx_ctx *ctx, const fx_series_info *inf
 	const fx_gather_report *r = fx_gather_report_of(s->gather);
 	const fx_header *scan = fx_scan(ctx);
 	const fx_limit *l = scan->n_encodings > 0 ? &scan->encodings[0].limits[FX_SLICE] : NULL;
+	char shells[256];
 
 	fx_record_text(ctx, "counter", r->counter);
 	fx_record_text(ctx, "table", info->origin);
@@ -121,7 +122,9 @@ static void record(const struct state *s, fx_ctx *ctx, const fx_series_info *inf
 	fx_record_number(ctx, "held_most", (double)r->held_most);
 	fx_record_number(ctx, "most_shots", (double)r->most_shots);
 	fx_record_number(ctx, "shots_unjudged", (double)r->n_unjudged);
-	fx_info(ctx, "%lld volumes by %s", (long long)r->n_volumes, r->counter);
+	fx_shells_text(info, 50, shells, sizeof shells);
+	fx_record_text(ctx, "shells", shells);
+	fx_info(ctx, "%lld volumes by %s; b (volumes): %s", (long long)r->n_volumes, r->counter, shells);
 	if (r->n_scaled > 0)
 		fx_warn(ctx, "%lld vectors of the gradient table were not of unit length; their b-values are taken as they are",
 			(long long)r->n_scaled);

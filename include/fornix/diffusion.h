@@ -157,10 +157,17 @@ FX_EXPORT const fx_gather_report *fx_gather_report_of(const fx_gather *g);
 /* ---- object mask (diffusion/mask.c) ----------------------------------------------------------- */
 
 /**
- * u8 {x, y, z} (new) of the object in a mean b0 image f32 {x, y, z}: median filter of radius `median` (0: none), Otsu's threshold
- * (times `factor`), the largest connected part (6 neighbours), holes filled. FX_EDATA where the image is constant.
+ * u8 {x, y, z} (new) of the object in a mean b0 image f32 {x, y, z} on the host: median filter of radius `median` (0 to
+ * 8; 0: none), Otsu's threshold (times `factor`), the largest connected part (6 neighbours), holes filled. Voxels that
+ * are not finite are no part of it, unless as holes. FX_EDATA where the image is constant or nothing is above the threshold.
  */
 FX_EXPORT int fx_b0_mask(fx_math *m, const fx_array *b0, int median, double factor, fx_array **mask);
+/**
+ * u8 {x, y, z} (new) on `lattice` of a mask image f32 {x, y, z} that lies on the lattice `of`: 1 where the nearest of its
+ * voxels is above 0. FX_EDATA where that is nowhere.
+ */
+FX_EXPORT int fx_mask_on_lattice(fx_math *m, const fx_array *image, const fx_lattice *of, const fx_lattice *lattice,
+	fx_array **mask);
 
 /* ---- tensor fit (diffusion/fit.c) ------------------------------------------------------------- */
 
