@@ -12,17 +12,19 @@ static int check(const char *name, char *const *assignments)
 	fxi_pipeline *pipeline = NULL;
 	fxi_chain *chain = NULL;
 	fx_error err = {0};
+	unsigned kinds;
 	int status;
 
 	if (fxi_apps_registry(&registry) != FX_OK)
 		return FXI_EXIT_USAGE;
 	status = fxi_apps_pipeline(name, assignments, &err, &pipeline);
 	if (status == FX_OK)
-		status = fxi_chain_new(pipeline, registry, FXI_SCAN_KINDS, &err, &chain);
+		status = fxi_apps_chain(pipeline, registry, &err, &chain, &kinds);
 	if (status == FX_OK) {
 		for (int64_t i = 0; i < pipeline->n_stages; i++)
 			printf("ok %s\n", pipeline->stages[i].gadget);
-		printf("ok: %s, %lld gadgets\n", pipeline->file, (long long)pipeline->n_stages);
+		printf("ok: %s, %lld gadgets%s\n", pipeline->file, (long long)pipeline->n_stages, kinds == FX_SERIES ?
+			", from a diffusion series (NIfTI)" : kinds == FX_TENSORS ? ", from a tensor image (NIfTI)" : "");
 	} else
 		fxi_apps_say("%s", err.text);
 	fxi_chain_free(chain);

@@ -129,3 +129,26 @@ int fxi_apps_pipeline(const char *name, char *const *assignments, fx_error *err,
 	free(shipped);
 	return status;
 }
+
+int fxi_apps_chain(const fxi_pipeline *pipeline, fxi_registry *registry, fx_error *err, fxi_chain **out, unsigned *kinds)
+{
+	static const unsigned others[] = {FX_SERIES, FX_TENSORS};
+	int status = fxi_chain_new(pipeline, registry, FXI_SCAN_KINDS, err, out);
+
+	*kinds = FXI_SCAN_KINDS;
+	for (size_t i = 0; status == FX_EINVAL && i < G_N_ELEMENTS(others); i++) {
+		fxi_stage_report first;
+
+		if (fxi_chain_new(pipeline, registry, others[i], NULL, out) != FX_OK)
+			continue;
+		fxi_chain_stage(*out, 0, &first);
+		if (!first.idle) {
+			*err = (fx_error){0};
+			*kinds = others[i];
+			return FX_OK;
+		}
+		fxi_chain_free(*out);
+		*out = NULL;
+	}
+	return status;
+}

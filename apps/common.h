@@ -7,6 +7,7 @@
 #include <glib.h>
 
 #include "apps/apps.h"
+#include "stream/chain.h"
 #include "stream/pipeline.h"
 #include "stream/registry.h"
 
@@ -34,5 +35,10 @@ char **fxi_apps_pipeline_names(void);
  * (GADGET.PROPERTY=VALUE, ends with NULL; NULL for none). Explains itself in *err, with the nearest name where there is one.
  */
 int fxi_apps_pipeline(const char *name, char *const *assignments, fx_error *err, fxi_pipeline **out);
+/**
+ * The chain of a pipeline whose input is not known: of a scan, or, where its first gadget wants that, of a diffusion series
+ * or a tensor image. *kinds is what it starts from. Where none of them will do, *err says what is wrong with a scan.
+ */
+int fxi_apps_chain(const fxi_pipeline *pipeline, fxi_registry *registry, fx_error *err, fxi_chain **out, unsigned *kinds);
 
 #endif

@@ -45,10 +45,8 @@ static void put_edge(int64_t from, int64_t to, unsigned kinds)
 	fputs("\"];\n", stdout);
 }
 
-static int put_graph(const fxi_pipeline *p, fxi_registry *registry, fx_error *err)
+static int put_graph(const fxi_pipeline *p, fxi_registry *registry, unsigned kinds, fx_error *err)
 {
-	unsigned kinds = FXI_SCAN_KINDS;
-
 	printf("digraph pipeline {\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\"];\n  edge [fontname=\"sans-serif\", "
 		"fontsize=10];\n  label=\"");
 	put_quoted(p->summary ? p->summary : p->file);
@@ -84,15 +82,16 @@ int fxi_app_graph(int argc, char **argv)
 	fxi_pipeline *pipeline = NULL;
 	fxi_chain *chain = NULL;
 	fx_error err = {0};
+	unsigned kinds = 0;
 	int status = FX_EINVAL;
 
 	if (fxi_apps_options("PIPELINE", "Prints a pipeline as a DOT graph: fornix graph iterative | dot -Tsvg > iterative.svg.", entries,
 		    1, 1, &argc, &argv) && fxi_apps_registry(&registry) == FX_OK) {
 		status = fxi_apps_pipeline(argv[1], assignments, &err, &pipeline);
 		if (status == FX_OK) /* a chain that cannot run has no graph */
-			status = fxi_chain_new(pipeline, registry, FXI_SCAN_KINDS, &err, &chain);
+			status = fxi_apps_chain(pipeline, registry, &err, &chain, &kinds);
 		if (status == FX_OK)
-			status = put_graph(pipeline, registry, &err);
+			status = put_graph(pipeline, registry, kinds, &err);
 		if (status != FX_OK)
 			fxi_apps_say("%s", err.text);
 	}

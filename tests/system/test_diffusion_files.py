@@ -243,6 +243,20 @@ def series():
         print("not tested with a sheared file from the wild:", odd, "is missing")
 
 
+def check_and_graph():
+    """A pipeline may begin with a series or tensors; what is wrong with one that may not is said of a scan."""
+    for gadgets, says in ((("write_tensors",), "from a tensor image"), (("tensor_fit", "write_tensors"), "from a diffusion series")):
+        if not has.issuperset(gadgets):
+            continue
+        chain = pipeline(*gadgets)
+        said = subprocess.run([FORNIX, "check", chain], capture_output=True, text=True, check=True).stdout
+        assert says in said, said
+        dot = subprocess.run([FORNIX, "graph", chain], capture_output=True, text=True, check=True).stdout
+        assert 'input -> g0 [label="' + ("tensors" if len(gadgets) == 1 else "series") in dot, dot
+    done = subprocess.run([FORNIX, "check", pipeline("trajectory", "write_tensors")], capture_output=True, text=True)
+    assert done.returncode == 2 and "<write_tensors> needs tensors" in done.stderr, done.stderr
+
+
 def bad_input():
     chain = pipeline("write_tensors")
     good = save(components(field(), "nifti")[..., None, :], AFFINES["oblique"], "good.nii.gz", intent=1005)
@@ -280,6 +294,7 @@ try:
     other_programs()
     real_tensors()
     series()
+    check_and_graph()
     bad_input()
 finally:
     shutil.rmtree(work)
