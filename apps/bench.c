@@ -20,6 +20,7 @@ static const struct {
 	int (*run)(int argc, char **argv);
 } benches[] = {
 	{"fhd", "F^H D by the chapter's loops and by the library: speed and error of each", fxi_bench_fhd},
+	{"track", "geodesics on van Aart et al.'s workload: steps a second over threads, integrators and step lengths", fxi_bench_track},
 	{"quality", "what each way of reconstructing costs in image quality", fxi_bench_quality},
 };
 #define N_BENCHES (sizeof benches / sizeof benches[0])
@@ -94,6 +95,29 @@ int fxi_bench_record_end(JsonBuilder *b, const char *path, fx_error *err)
 	}
 	g_object_unref(b);
 	return status;
+}
+
+double fxi_bench_clock_s(clockid_t id)
+{
+	struct timespec t;
+
+	clock_gettime(id, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+bool fxi_bench_matrix(const char *text, int64_t matrix[3])
+{
+	char **parts = g_strsplit(text, ",", -1);
+	bool right = g_strv_length(parts) == 3;
+
+	for (int a = 0; right && a < 3; a++) {
+		gint64 n;
+
+		right = g_ascii_string_to_signed(parts[a], 10, 1, 4096, &n, NULL);
+		matrix[a] = right ? n : 0;
+	}
+	g_strfreev(parts);
+	return right;
 }
 
 static int no_such(const char *name)

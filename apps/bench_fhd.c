@@ -61,14 +61,6 @@ struct outcome {
 	int64_t n_runs;
 };
 
-static double clock_s(clockid_t id)
-{
-	struct timespec t;
-
-	clock_gettime(id, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* splitmix64 (Steele et al. 2014), uniform in [-0.5, 0.5). */
 static double next_random(uint64_t *state)
 {
@@ -195,19 +187,19 @@ static int climb(struct bench *b, const struct rung *r, struct outcome *out)
 	const int64_t *n = b->o->matrix;
 	fx_fourier_spec spec = {.method = r->method, .type = FX_CF32, .tolerance = r->tolerance, .dims = {n[0], n[1], n[2]}, .scale = 1};
 	fx_fourier *f = NULL;
-	double begun = clock_s(CLOCK_MONOTONIC);
+	double begun = fxi_bench_clock_s(CLOCK_MONOTONIC);
 	int status = r->loop ? FX_OK : fx_fourier_new(b->m, &spec, &f);
 
 	*out = (struct outcome){.wall_s = (double)INFINITY, .cpu_s = (double)INFINITY};
 	do {
-		double wall = clock_s(CLOCK_MONOTONIC), cpu = clock_s(CLOCK_PROCESS_CPUTIME_ID);
+		double wall = fxi_bench_clock_s(CLOCK_MONOTONIC), cpu = fxi_bench_clock_s(CLOCK_PROCESS_CPUTIME_ID);
 
 		if (status == FX_OK)
 			status = run_once(b, r, f);
-		out->cpu_s = fmin(out->cpu_s, clock_s(CLOCK_PROCESS_CPUTIME_ID) - cpu);
-		out->wall_s = fmin(out->wall_s, clock_s(CLOCK_MONOTONIC) - wall);
+		out->cpu_s = fmin(out->cpu_s, fxi_bench_clock_s(CLOCK_PROCESS_CPUTIME_ID) - cpu);
+		out->wall_s = fmin(out->wall_s, fxi_bench_clock_s(CLOCK_MONOTONIC) - wall);
 		out->n_runs++;
-	} while (status == FX_OK && clock_s(CLOCK_MONOTONIC) - begun < b->o->seconds);
+	} while (status == FX_OK && fxi_bench_clock_s(CLOCK_MONOTONIC) - begun < b->o->seconds);
 	if (status == FX_OK)
 		out->error = error_of(b, r);
 	fx_fourier_free(f);
@@ -290,22 +282,6 @@ static int measure(const struct options *o, JsonBuilder *j, fx_error *err)
 	return status;
 }
 
-/* "X,Y,Z" */
-static bool read_matrix(const char *text, int64_t matrix[3])
-{
-	char **parts = g_strsplit(text, ",", -1);
-	bool right = g_strv_length(parts) == 3;
-
-	for (int a = 0; right && a < 3; a++) {
-		gint64 n;
-
-		right = g_ascii_string_to_signed(parts[a], 10, 1, 4096, &n, NULL);
-		matrix[a] = right ? n : 0;
-	}
-	g_strfreev(parts);
-	return right;
-}
-
 static int measure_and_write(const struct options *o, const char *path)
 {
 	JsonBuilder *j = fxi_bench_record("fhd");
@@ -335,7 +311,7 @@ int fxi_bench_fhd(int argc, char **argv)
 
 	if (!fxi_apps_options("fhd", summary, entries, 0, 0, &argc, &argv))
 		;
-	else if (matrix && !read_matrix(matrix, o.matrix))
+	else if (matrix && !fxi_bench_matrix(matrix, o.matrix))
 		fxi_apps_say("bench fhd: --matrix %s: three numbers from 1 to 4096 belong there, as in 32,32,32", matrix);
 	else if (o.n_samples < 1 || o.n_threads < 1 || !(o.seconds >= 0))
 		fxi_apps_say("bench fhd: --samples and --threads are 1 or more, --seconds 0 or more");

@@ -8,49 +8,45 @@
  */
 #include <math.h>
 
-typedef struct jacobi {
-	JACOBI_REAL a[6];    /* xx, xy, yy, xz, yz, zz; becomes diagonal */
-	JACOBI_REAL v[3][3]; /* v[k] is the eigenvector of the k-th diagonal element */
-} jacobi;
+/*
+ * Macros, since a local whose address is taken, or an array, is kept in memory by gcc for each lane, and the loop is not vectorised.
+ * Elements are named axx .. azz; eigenvector k of the diagonal element k is vk0, vk1, vk2.
+ */
+
+/* The declarations; v starts as the unit matrix. */
+#define JACOBI_DECLARE \
+	JACOBI_REAL axx, axy, ayy, axz, ayz, azz, tan_, cos_, sin_, twice_, gap_, old_; \
+	JACOBI_REAL v00 = 1, v01 = 0, v02 = 0, v10 = 0, v11 = 1, v12 = 0, v20 = 0, v21 = 0, v22 = 1
 
 /* (p, q) <- (c p - s q, s p + c q) */
-static inline __attribute__((always_inline)) void jacobi_mix(JACOBI_REAL c, JACOBI_REAL s, JACOBI_REAL *p, JACOBI_REAL *q)
-{
-	JACOBI_REAL old = *p;
+#define JACOBI_MIX(p, q) \
+	old_ = p; \
+	p = cos_ * old_ - sin_ * q; \
+	q = sin_ * old_ + cos_ * q
 
-	*p = c * old - s * *q;
-	*q = s * old + c * *q;
-}
+/* Makes pq 0; rp and rq are the elements that the third axis shares with p and q. The smallest normal float keeps 0/0 out. */
+#define JACOBI_TURN(pp, qq, pq, rp, rq, p0, p1, p2, q0, q1, q2) \
+	gap_ = qq - pp; \
+	twice_ = 2 * pq; \
+	tan_ = (gap_ < 0 ? -twice_ : twice_) / \
+		(JACOBI_ABS(gap_) + JACOBI_SQRT(gap_ * gap_ + twice_ * twice_) + (JACOBI_REAL)1.2e-38); \
+	cos_ = 1 / JACOBI_SQRT(1 + tan_ * tan_); \
+	sin_ = tan_ * cos_; \
+	pp -= tan_ * pq; \
+	qq += tan_ * pq; \
+	pq = 0; \
+	JACOBI_MIX(rp, rq); \
+	JACOBI_MIX(p0, q0); \
+	JACOBI_MIX(p1, q1); \
+	JACOBI_MIX(p2, q2)
 
-/* Makes *pq 0; rp and rq are the elements that the third axis shares with p and q. The smallest normal float keeps 0/0 out. */
-static inline __attribute__((always_inline)) void jacobi_turn(JACOBI_REAL *pp, JACOBI_REAL *qq, JACOBI_REAL *pq,
-	JACOBI_REAL *rp, JACOBI_REAL *rq, JACOBI_REAL p[3], JACOBI_REAL q[3])
-{
-	JACOBI_REAL d = *qq - *pp, twice = 2 * *pq, root = JACOBI_SQRT(d * d + twice * twice);
-	JACOBI_REAL t = (d < 0 ? -twice : twice) / (JACOBI_ABS(d) + root + (JACOBI_REAL)1.2e-38);
-	JACOBI_REAL c = 1 / JACOBI_SQRT(1 + t * t), s = t * c;
+#define JACOBI_SWEEP \
+	JACOBI_TURN(axx, ayy, axy, axz, ayz, v00, v01, v02, v10, v11, v12); \
+	JACOBI_TURN(axx, azz, axz, axy, ayz, v00, v01, v02, v20, v21, v22); \
+	JACOBI_TURN(ayy, azz, ayz, axy, axz, v10, v11, v12, v20, v21, v22)
 
-	*pp -= t * *pq;
-	*qq += t * *pq;
-	*pq = 0;
-	jacobi_mix(c, s, rp, rq);
-	jacobi_mix(c, s, &p[0], &q[0]);
-	jacobi_mix(c, s, &p[1], &q[1]);
-	jacobi_mix(c, s, &p[2], &q[2]);
-}
-
-static inline __attribute__((always_inline)) void jacobi_sweep(jacobi *j)
-{
-	jacobi_turn(&j->a[0], &j->a[2], &j->a[1], &j->a[3], &j->a[4], j->v[0], j->v[1]);
-	jacobi_turn(&j->a[0], &j->a[5], &j->a[3], &j->a[1], &j->a[4], j->v[0], j->v[2]);
-	jacobi_turn(&j->a[2], &j->a[5], &j->a[4], &j->a[1], &j->a[3], j->v[1], j->v[2]);
-}
-
-/* v starts as the unit matrix. No loop: compilers vectorise the lanes' loop only where it has none inside. */
-static inline __attribute__((always_inline)) void jacobi_solve(jacobi *j)
-{
-	jacobi_sweep(j);
-	jacobi_sweep(j);
-	jacobi_sweep(j);
-	jacobi_sweep(j);
-}
+#define JACOBI_SOLVE \
+	JACOBI_SWEEP; \
+	JACOBI_SWEEP; \
+	JACOBI_SWEEP; \
+	JACOBI_SWEEP

@@ -13,22 +13,27 @@ void FXI_NAME(fxi_metric_eigen)(double d[6][W], double values[3][W], double vect
 {
 #pragma omp simd
 	for (int l = 0; l < W; l++) {
-		jacobi j = {.a = {d[0][l], d[1][l], d[2][l], d[3][l], d[4][l], d[5][l]},
-			.v = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};
+		JACOBI_DECLARE;
 
-		jacobi_solve(&j);
-		values[0][l] = j.a[0];
-		values[1][l] = j.a[2];
-		values[2][l] = j.a[5];
-		vectors[0][l] = j.v[0][0];
-		vectors[1][l] = j.v[0][1];
-		vectors[2][l] = j.v[0][2];
-		vectors[3][l] = j.v[1][0];
-		vectors[4][l] = j.v[1][1];
-		vectors[5][l] = j.v[1][2];
-		vectors[6][l] = j.v[2][0];
-		vectors[7][l] = j.v[2][1];
-		vectors[8][l] = j.v[2][2];
+		axx = d[0][l];
+		axy = d[1][l];
+		ayy = d[2][l];
+		axz = d[3][l];
+		ayz = d[4][l];
+		azz = d[5][l];
+		JACOBI_SOLVE;
+		values[0][l] = axx;
+		values[1][l] = ayy;
+		values[2][l] = azz;
+		vectors[0][l] = v00;
+		vectors[1][l] = v01;
+		vectors[2][l] = v02;
+		vectors[3][l] = v10;
+		vectors[4][l] = v11;
+		vectors[5][l] = v12;
+		vectors[6][l] = v20;
+		vectors[7][l] = v21;
+		vectors[8][l] = v22;
 	}
 }
 
@@ -47,18 +52,18 @@ void FXI_NAME(fxi_metric_compose)(double values[3][W], double vectors[9][W], dou
 void FXI_NAME(fxi_metric_turn)(const double *r, double d[6][W], double out[6][W])
 {
 	static const int row[6] = {0, 0, 1, 0, 1, 2}, column[6] = {0, 1, 1, 2, 2, 2};
+	double rd[9][W];
 
+	for (int i = 0; i < 3; i++)
 #pragma omp simd
-	for (int l = 0; l < W; l++) {
-		double rd[3][3];
-
-		for (int i = 0; i < 3; i++) {
-			rd[i][0] = r[3 * i + 0] * d[0][l] + r[3 * i + 1] * d[1][l] + r[3 * i + 2] * d[3][l];
-			rd[i][1] = r[3 * i + 0] * d[1][l] + r[3 * i + 1] * d[2][l] + r[3 * i + 2] * d[4][l];
-			rd[i][2] = r[3 * i + 0] * d[3][l] + r[3 * i + 1] * d[4][l] + r[3 * i + 2] * d[5][l];
+		for (int l = 0; l < W; l++) {
+			rd[3 * i][l] = r[3 * i] * d[0][l] + r[3 * i + 1] * d[1][l] + r[3 * i + 2] * d[3][l];
+			rd[3 * i + 1][l] = r[3 * i] * d[1][l] + r[3 * i + 1] * d[2][l] + r[3 * i + 2] * d[4][l];
+			rd[3 * i + 2][l] = r[3 * i] * d[3][l] + r[3 * i + 1] * d[4][l] + r[3 * i + 2] * d[5][l];
 		}
-		for (int c = 0; c < 6; c++)
-			out[c][l] = rd[row[c]][0] * r[3 * column[c] + 0] + rd[row[c]][1] * r[3 * column[c] + 1] +
-				rd[row[c]][2] * r[3 * column[c] + 2];
-	}
+	for (int c = 0; c < 6; c++)
+#pragma omp simd
+		for (int l = 0; l < W; l++)
+			out[c][l] = rd[3 * row[c]][l] * r[3 * column[c]] + rd[3 * row[c] + 1][l] * r[3 * column[c] + 1] +
+				rd[3 * row[c] + 2][l] * r[3 * column[c] + 2];
 }

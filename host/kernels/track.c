@@ -16,31 +16,48 @@ enum { EULER = 0, RK2, RK4, FROZEN };
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* sum d v, of the symmetric tensor that starts at row `at`. */
-INLINE void times(float parts[24][W], int at, int l, float x, float y, float z, float out[3])
+/*
+ * Loops over lanes have no local arrays and take no local's address: gcc would give these a place in memory for each lane, and not
+ * vectorise.
+ */
+typedef struct vector {
+	float x, y, z;
+} vector;
+
+/* d v, of the symmetric tensor that starts at row `at`, in lane l. */
+INLINE vector times(float parts[24][W], int at, int l, vector v)
 {
-	out[0] = parts[at][l] * x + parts[at + 1][l] * y + parts[at + 3][l] * z;
-	out[1] = parts[at + 1][l] * x + parts[at + 2][l] * y + parts[at + 4][l] * z;
-	out[2] = parts[at + 3][l] * x + parts[at + 4][l] * y + parts[at + 5][l] * z;
+	float xx = parts[at][l], xy = parts[at + 1][l], yy = parts[at + 2][l];
+	float xz = parts[at + 3][l], yz = parts[at + 4][l], zz = parts[at + 5][l];
+
+	return (vector){xx * v.x + xy * v.y + xz * v.z, xy * v.x + yy * v.y + yz * v.z, xz * v.x + yz * v.y + zz * v.z};
+}
+
+INLINE float dot(vector a, vector b)
+{
+	return a.x * b.x + a.y * b.y + a.z * b.z;
 }
 
 /* Acceleration of lane l. */
-INLINE void accelerate(float parts[24][W], int l, float x, float y, float z, float a[3])
+INLINE vector accelerate(float parts[24][W], int l, vector v)
 {
-	float dx[3], dy[3], dz[3], wx, wy, wz;
+	vector dx = times(parts, 6, l, v), dy = times(parts, 12, l, v), dz = times(parts, 18, l, v);
+	vector minus_w = {0.5f * dot(v, dx) - (v.x * dx.x + v.y * dy.x + v.z * dz.x),
+		0.5f * dot(v, dy) - (v.x * dx.y + v.y * dy.y + v.z * dz.y),
+		0.5f * dot(v, dz) - (v.x * dx.z + v.y * dy.z + v.z * dz.z)};
 
-	times(parts, 6, l, x, y, z, dx);
-	times(parts, 12, l, x, y, z, dy);
-	times(parts, 18, l, x, y, z, dz);
-	wx = x * dx[0] + y * dy[0] + z * dz[0] - 0.5f * (x * dx[0] + y * dx[1] + z * dx[2]);
-	wy = x * dx[1] + y * dy[1] + z * dz[1] - 0.5f * (x * dy[0] + y * dy[1] + z * dy[2]);
-	wz = x * dx[2] + y * dy[2] + z * dz[2] - 0.5f * (x * dz[0] + y * dz[1] + z * dz[2]);
-	times(parts, 0, l, -wx, -wy, -wz, a);
+	return times(parts, 0, l, minus_w);
 }
 
-INLINE float length2(const float q[6], float x, float y, float z)
+typedef struct symmetric {
+	float xx, xy, yy, xz, yz, zz;
+} symmetric;
+
+/* v^T q v */
+INLINE float square_of(symmetric q, vector v)
 {
-	return q[0] * x * x + q[2] * y * y + q[5] * z * z + 2 * (q[1] * x * y + q[3] * x * z + q[4] * y * z);
+	return q.xx * v.x * v.x + q.yy * v.y * v.y + q.zz * v.z * v.z +
+		2 * (q.xy * v.x * v.y + q.xz * v.x * v.z + q.yz * v.y * v.z);
 }
 
 void FXI_NAME(fxi_track_look)(const fxi_track_field *f, fxi_track_lanes *s)
@@ -50,14 +67,15 @@ void FXI_NAME(fxi_track_look)(const fxi_track_field *f, fxi_track_lanes *s)
 	for (int l = 0; l < W; l++) {
 		float xx = s->parts[0][l], xy = s->parts[1][l], yy = s->parts[2][l];
 		float xz = s->parts[3][l], yz = s->parts[4][l], zz = s->parts[5][l];
-		float adj[6] = {yy * zz - yz * yz, xz * yz - xy * zz, xx * zz - xz * xz, xy * yz - xz * yy, xy * xz - xx * yz,
+		symmetric adj = {yy * zz - yz * yz, xz * yz - xy * zz, xx * zz - xz * xz, xy * yz - xz * yy, xy * xz - xx * yz,
 			xx * yy - xy * xy};
-		float det = xx * adj[0] + xy * adj[1] + xz * adj[3];
-		float square = length2(adj, s->v[0][l], s->v[1][l], s->v[2][l]) / det;
+		vector v = {s->v[0][l], s->v[1][l], s->v[2][l]};
+		float det = xx * adj.xx + xy * adj.xy + xz * adj.xz;
+		float square = square_of(adj, v) / det;
 
 		/* Positive leading minors; comparisons with NaN are false. */
 		s->square[l] = square;
-		s->defined[l] = (xx > 0) & (adj[5] > 0) & (det > 0) & (square > 0) & (square < 1e30f);
+		s->defined[l] = (xx > 0) & (adj.zz > 0) & (det > 0) & (square > 0) & (square < 1e30f);
 	}
 }
 
@@ -73,31 +91,31 @@ struct stage {
  */
 INLINE void finish(const fxi_track_field *f, fxi_track_lanes *s, float u[3][W], float a[3][W])
 {
-	double top[3] = {(double)f->dims[0] - 0.5, (double)f->dims[1] - 0.5, (double)f->dims[2] - 0.5};
-	float h = f->step, q[6];
+	double top_x = (double)f->dims[0] - 0.5, top_y = (double)f->dims[1] - 0.5, top_z = (double)f->dims[2] - 0.5;
+	const symmetric q = {f->square[0], f->square[1], f->square[2], f->square[3], f->square[4], f->square[5]};
+	float h = f->step;
 
-	memcpy(q, f->square, sizeof q);
 #pragma omp simd
 	for (int l = 0; l < W; l++) {
-		double x = s->x[0][l] + (double)(h * u[0][l]), y = s->x[1][l] + (double)(h * u[1][l]);
-		double z = s->x[2][l] + (double)(h * u[2][l]);
+		vector by = {u[0][l], u[1][l], u[2][l]};
+		double x = s->x[0][l] + (double)(h * by.x), y = s->x[1][l] + (double)(h * by.y), z = s->x[2][l] + (double)(h * by.z);
 
-		s->length[l] += (double)(h * sqrtf(length2(q, u[0][l], u[1][l], u[2][l])));
+		s->length[l] += (double)(h * sqrtf(square_of(q, by)));
 		s->x[0][l] = x;
 		s->x[1][l] = y;
 		s->x[2][l] = z;
-		s->inside[l] = (x >= -0.5) & (x < top[0]) & (y >= -0.5) & (y < top[1]) & (z >= -0.5) & (z < top[2]);
+		s->inside[l] = (x >= -0.5) & (x < top_x) & (y >= -0.5) & (y < top_y) & (z >= -0.5) & (z < top_z);
 	}
 #pragma omp simd
 	for (int l = 0; l < W; l++) {
-		float x = s->v[0][l] + h * a[0][l], y = s->v[1][l] + h * a[1][l], z = s->v[2][l] + h * a[2][l];
-		float n = sqrtf(length2(q, x, y, z));
+		vector v = {s->v[0][l] + h * a[0][l], s->v[1][l] + h * a[1][l], s->v[2][l] + h * a[2][l]};
+		float n = sqrtf(square_of(q, v));
 
 		s->riemann[l] += (double)(h * sqrtf(s->square[l]));
 		s->scale[l] *= n;
-		s->v[0][l] = x / n;
-		s->v[1][l] = y / n;
-		s->v[2][l] = z / n;
+		s->v[0][l] = v.x / n;
+		s->v[1][l] = v.y / n;
+		s->v[2][l] = v.z / n;
 	}
 }
 
@@ -116,12 +134,11 @@ INLINE void accelerate_all(float parts[24][W], float v[3][W], float a[3][W])
 {
 #pragma omp simd
 	for (int l = 0; l < W; l++) {
-		float out[3];
+		vector to = accelerate(parts, l, (vector){v[0][l], v[1][l], v[2][l]});
 
-		accelerate(parts, l, v[0][l], v[1][l], v[2][l], out);
-		a[0][l] = out[0];
-		a[1][l] = out[1];
-		a[2][l] = out[2];
+		a[0][l] = to.x;
+		a[1][l] = to.y;
+		a[2][l] = to.z;
 	}
 }
 

@@ -32,8 +32,8 @@ typedef struct fxi_track_lanes {
 	float scale[FXI_TRACK_LANES];            /**< product of the lengths that were divided out of the velocity */
 	float square[FXI_TRACK_LANES];           /**< g(v, v) of v as it is; streamlines: of the principal direction, g = D^-1 */
 	float parts[24][FXI_TRACK_LANES];        /**< the field at x */
-	uint8_t defined[FXI_TRACK_LANES];        /**< the field at x is finite and positive */
-	uint8_t inside[FXI_TRACK_LANES];         /**< x is in the volume */
+	int32_t defined[FXI_TRACK_LANES];        /**< the field at x is finite and positive */
+	int32_t inside[FXI_TRACK_LANES];         /**< x is in the volume */
 } __attribute__((aligned(64))) fxi_track_lanes;
 
 /** Fetches the metric at x: fills parts, square, defined. */

@@ -21,20 +21,25 @@ INLINE void principal(float parts[24][W], float side[3][W], float e[3][W], float
 {
 #pragma omp simd
 	for (int l = 0; l < W; l++) {
-		jacobi j = {.a = {parts[0][l], parts[1][l], parts[2][l], parts[3][l], parts[4][l], parts[5][l]},
-			.v = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};
 		float most, x, y, z, n;
+		JACOBI_DECLARE;
 
-		jacobi_solve(&j);
-		most = j.a[0], x = j.v[0][0], y = j.v[0][1], z = j.v[0][2];
-		x = j.a[2] > most ? j.v[1][0] : x;
-		y = j.a[2] > most ? j.v[1][1] : y;
-		z = j.a[2] > most ? j.v[1][2] : z;
-		most = j.a[2] > most ? j.a[2] : most;
-		x = j.a[5] > most ? j.v[2][0] : x;
-		y = j.a[5] > most ? j.v[2][1] : y;
-		z = j.a[5] > most ? j.v[2][2] : z;
-		most = j.a[5] > most ? j.a[5] : most;
+		axx = parts[0][l];
+		axy = parts[1][l];
+		ayy = parts[2][l];
+		axz = parts[3][l];
+		ayz = parts[4][l];
+		azz = parts[5][l];
+		JACOBI_SOLVE;
+		most = axx, x = v00, y = v01, z = v02;
+		x = ayy > most ? v10 : x;
+		y = ayy > most ? v11 : y;
+		z = ayy > most ? v12 : z;
+		most = ayy > most ? ayy : most;
+		x = azz > most ? v20 : x;
+		y = azz > most ? v21 : y;
+		z = azz > most ? v22 : z;
+		most = azz > most ? azz : most;
 		n = sqrtf(x * x + y * y + z * z); /* twelve rotations leave it 1 to a few roundings */
 		n = x * side[0][l] + y * side[1][l] + z * side[2][l] < 0 ? -n : n;
 		e[0][l] = x / n;

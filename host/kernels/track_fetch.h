@@ -8,6 +8,8 @@
 
 #include "track.h"
 
+#include <string.h>
+
 #define W FXI_TRACK_LANES
 
 /* Eight floats at any float's address: a part of a voxel's 24. */
@@ -18,37 +20,36 @@ struct cells {
 	float part[3][W];     /* 0..1 within the cell */
 };
 
-/* The cell of x along one axis of n voxels; x is held within the first and last centres. An axis of 1 has cell 0, part 0. */
-static inline __attribute__((always_inline)) int32_t cell_of(double x, double top, int32_t last, float *part)
+/* Along one axis; x is held within the first and last centres (NaN: the first). An axis of one voxel has cell 0, part 0. */
+static inline __attribute__((always_inline)) void find_cells_along(int64_t n, int64_t stride, double x[W], int64_t at[W],
+	float part[W])
 {
-	double held = x > 0 ? x : 0; /* NaN too */
-	int32_t cell;
+	double top = (double)(n - 1);
+	int32_t last = n > 1 ? (int32_t)(n - 2) : 0;
 
-	held = held < top ? held : top;
-	cell = (int32_t)held;
-	cell = cell < last ? cell : last;
-	*part = (float)(held - (double)cell);
-	return cell;
+#pragma omp simd
+	for (int l = 0; l < W; l++) {
+		double held = x[l] > 0 ? x[l] : 0;
+		int32_t cell;
+
+		held = held < top ? held : top;
+		cell = (int32_t)held;
+		cell = cell < last ? cell : last;
+		part[l] = (float)(held - (double)cell);
+		at[l] += cell * stride;
+	}
 }
 
 static inline __attribute__((always_inline)) void find_cells(const fxi_track_field *f, int n_parts, double x[3][W],
 	struct cells *c)
 {
-	int64_t nx = f->dims[0], ny = f->dims[1];
-	double top[3];
-	int32_t last[3];
+	int64_t stride = n_parts;
 
+	for (int l = 0; l < W; l++)
+		c->at[l] = 0;
 	for (int a = 0; a < 3; a++) {
-		top[a] = (double)(f->dims[a] - 1);
-		last[a] = f->dims[a] > 1 ? (int32_t)(f->dims[a] - 2) : 0;
-	}
-#pragma omp simd
-	for (int l = 0; l < W; l++) {
-		int64_t i = cell_of(x[0][l], top[0], last[0], &c->part[0][l]);
-		int64_t j = cell_of(x[1][l], top[1], last[1], &c->part[1][l]);
-		int64_t k = cell_of(x[2][l], top[2], last[2], &c->part[2][l]);
-
-		c->at[l] = ((k * ny + j) * nx + i) * n_parts;
+		find_cells_along(f->dims[a], stride, x[a], c->at, c->part[a]);
+		stride *= f->dims[a];
 	}
 }
 
@@ -61,6 +62,16 @@ static inline __attribute__((always_inline)) void fetch24(const fxi_track_field 
 	struct cells c;
 
 	find_cells(f, 24, x, &c);
+	/* Fibres that come into a new cell wait for memory: all lanes' lines are asked for before the first is summed. */
+	for (int l = 0; l < W; l++)
+		for (int pair = 0; pair < 4; pair++) {
+			const float *p = f->field + c.at[l] + (pair & 1 ? sy : 0) + (pair & 2 ? sz : 0);
+
+			__builtin_prefetch(p);
+			__builtin_prefetch(p + 16);
+			__builtin_prefetch(p + 32);
+			__builtin_prefetch(p + sx + 23);
+		}
 	for (int l = 0; l < W; l++) {
 		const float *p = f->field + c.at[l];
 		float i = c.part[0][l], j = c.part[1][l], k = c.part[2][l];
@@ -86,25 +97,40 @@ static inline __attribute__((always_inline)) void fetch24(const fxi_track_field 
 			parts[part][l] = rows[l][part];
 }
 
-/* The same of six numbers a voxel; a load of eight would read past the last voxel, so these go lane by lane in scalars. */
+/* The same of six numbers a voxel. Vectors of eight read two numbers beyond, which the field's last voxel does not have. */
 static inline __attribute__((always_inline)) void fetch6(const fxi_track_field *f, double x[3][W], float parts[24][W])
 {
 	int64_t sx = f->dims[0] > 1 ? 6 : 0, sy = f->dims[1] > 1 ? 6 * f->dims[0] : 0;
-	int64_t sz = f->dims[2] > 1 ? 6 * f->dims[0] * f->dims[1] : 0;
+	int64_t sz = f->dims[2] > 1 ? 6 * f->dims[0] * f->dims[1] : 0, end = 6 * f->dims[0] * f->dims[1] * f->dims[2] - 8;
+	float rows[W][8] __attribute__((aligned(64)));
 	struct cells c;
 
 	find_cells(f, 6, x, &c);
 	for (int l = 0; l < W; l++) {
-		const float *p = f->field + c.at[l];
 		float i = c.part[0][l], j = c.part[1][l], k = c.part[2][l];
+		float w[4] = {(1 - j) * (1 - k), j * (1 - k), (1 - j) * k, j * k};
+		const int64_t at[4] = {c.at[l], c.at[l] + sy, c.at[l] + sz, c.at[l] + sy + sz};
+		eight sum = {0};
 
-		for (int part = 0; part < 6; part++, p++) {
-			float near = (1 - j) * ((1 - i) * p[0] + i * p[sx]) + j * ((1 - i) * p[sy] + i * p[sy + sx]);
-			float far = (1 - j) * ((1 - i) * p[sz] + i * p[sz + sx]) + j * ((1 - i) * p[sz + sy] + i * p[sz + sy + sx]);
+		for (int pair = 0; pair < 4; pair++) {
+			float low = w[pair] * (1 - i), high = w[pair] * i, copy[2][8] = {{0}};
+			const float *p = f->field + at[pair], *q = p + sx;
 
-			parts[part][l] = (1 - k) * near + k * far;
+			if (at[pair] + sx > end) { /* each product and sum as below, so that no bit depends on the place */
+				memcpy(copy[0], p, 6 * sizeof *p);
+				memcpy(copy[1], q, 6 * sizeof *q);
+				p = copy[0];
+				q = copy[1];
+			}
+			sum += low * *(const eight *)p;
+			sum += high * *(const eight *)q;
 		}
+		*(eight *)rows[l] = sum;
 	}
+	for (int part = 0; part < 6; part++)
+#pragma omp simd
+		for (int l = 0; l < W; l++)
+			parts[part][l] = rows[l][part];
 }
 
 #endif

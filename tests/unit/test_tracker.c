@@ -500,4 +500,4 @@ static CU_TestInfo tests[] = {
 	CU_TEST_INFO_NULL,
 };
 
-CU_SuiteInfo suite_track = {"track", NULL, NULL, NULL, NULL, tests};
+CU_SuiteInfo suite_tracker = {"tracker", NULL, NULL, NULL, NULL, tests};
