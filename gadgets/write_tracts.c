@@ -92,6 +92,8 @@ static int open_set(struct state *s, fx_ctx *ctx, const fx_tracts_info *info)
 	char name[300];
 	int status;
 
+	if (!info)
+		return fx_fail(ctx, FX_EDATA, "fibres came without a description of their set");
 	name_of(s, NULL, name, sizeof name);
 	s->fibres = s->points = 0;
 	status = fx_sink_open(ctx, &(fx_sink_options){.format = s->format, .name = name, .tracts = info}, &s->sink);
@@ -145,11 +147,16 @@ static int process(void *self, fx_ctx *ctx, fx_msg *msg)
 	int status = s->sink ? FX_OK : open_set(s, ctx, t->info);
 
 	if (status == FX_OK && !t->end && t->n > 0) {
-		status = fx_sink_tracts(ctx, s->sink, t);
+		const uint32_t *offsets;
+
+		status = fx_sink_tracts(ctx, s->sink, t);   /* which sees that the batch is whole */
 		if (status == FX_OK && s->table)
 			status = add_lines(s, ctx, t);
-		s->fibres += t->n;
-		s->points += (int64_t)((const uint32_t *)t->offsets->data)[t->n] - ((const uint32_t *)t->offsets->data)[0];
+		if (status == FX_OK) {
+			offsets = t->offsets->data;
+			s->fibres += t->n;
+			s->points += (int64_t)offsets[t->n] - offsets[0];
+		}
 	}
 	if (status == FX_OK && t->end)
 		status = finish_set(s, ctx);

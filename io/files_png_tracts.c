@@ -12,6 +12,7 @@
  * the length, 1 at its 99th percentile: single fibres still show beside a bundle of thousands.
  */
 #include "picture.h"
+#include "tracts.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -100,10 +101,13 @@ static int add_tracts(fxi_product *self, const fx_tracts *t, fx_error *err)
 	const struct picture *p = (struct picture *)self;
 	const uint32_t *offsets;
 	const float *points;
+	int status;
 
-	(void)err;
 	if (t->end || t->n == 0)
 		return FX_OK;
+	status = fxi_tracts_check(p->name, 0, t, err);
+	if (status != FX_OK)
+		return status;
 	offsets = t->offsets->data;
 	points = t->points->data;
 	for (int64_t i = 0; i < t->n; i++)

@@ -52,8 +52,7 @@ static bool holds(const fx_array *a, int type, int64_t d0, int64_t d1)
 	return a && a->type == type && a->dims[0] == d0 && (a->n_dims < 2 ? d1 == 1 : a->dims[1] >= d1);
 }
 
-/* A batch that contradicts itself would be read beyond its end. */
-static int check(struct product *p, const fx_tracts *t, fx_error *err)
+int fxi_tracts_check(const char *name, int n_values, const fx_tracts *t, fx_error *err)
 {
 	const uint32_t *offsets;
 	bool ok = holds(t->offsets, FX_U32, t->n + 1, 1);
@@ -67,11 +66,18 @@ static int check(struct product *p, const fx_tracts *t, fx_error *err)
 		ok = holds(t->points, FX_F32, 3, offsets[t->n]);
 		ok = ok && (!t->riemann || (t->riemann->type == FX_F32 && t->riemann->dims[0] >= offsets[t->n]));
 	}
-	ok = ok && (p->n_values == 0 || holds(t->values, FX_F32, p->n_values, t->n));
+	ok = ok && (n_values == 0 || holds(t->values, FX_F32, n_values, t->n));
 	ok = ok && (!t->seeds || holds(t->seeds, FX_U32, t->n, 1));
-	if (!ok)
-		return fx_error_set(err, FX_EINVAL, "%s: the batch of fibres from number %lld on contradicts itself in the size of its "
-			"arrays", p->name, (long long)t->first);
+	return ok ? FX_OK : fx_error_set(err, FX_EINVAL, "%s: the batch of fibres from number %lld on contradicts itself in the size of "
+		"its arrays", name, (long long)t->first);
+}
+
+static int check(struct product *p, const fx_tracts *t, fx_error *err)
+{
+	int status = fxi_tracts_check(p->name, p->n_values, t, err);
+
+	if (status != FX_OK)
+		return status;
 	if (p->begun && (p->has_riemann != (t->riemann != NULL) || p->has_seeds != (t->seeds != NULL)))
 		return fx_error_set(err, FX_EINVAL, "%s: the batch of fibres from number %lld on holds other arrays than those before",
 			p->name, (long long)t->first);

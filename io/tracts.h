@@ -33,6 +33,8 @@ int fxi_tck_writer(const char *path, const fx_tracts_info *info, const fxi_tract
 int fxi_trk_writer(const char *path, const fx_tracts_info *info, const fxi_tract_notes *notes, fx_error *err, fxi_tract_writer **out);
 int fxi_trx_writer(const char *path, const fx_tracts_info *info, const fxi_tract_notes *notes, fx_error *err, fxi_tract_writer **out);
 
+/** FX_EINVAL where a batch contradicts itself in the size of its arrays: it would be read beyond its end. */
+int fxi_tracts_check(const char *name, int n_values, const fx_tracts *t, fx_error *err);
 /** "geodesic, metric inverse, step 0.5 mm; origin; caveats" on one line of printable characters. */
 void fxi_tracts_text(const fx_tracts_info *info, char *text, size_t size);
 
