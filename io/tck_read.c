@@ -119,6 +119,10 @@ static int read_field(struct tck *t, const char *path, char *line, bool *has_typ
 	*value++ = 0;
 	value += strspn(value, " \t");
 	value[strcspn(value, "\r")] = 0;
+	/* What a damaged file says is quoted in messages. */
+	for (char *c = value; *c; c++)
+		if ((unsigned char)*c < ' ' || (unsigned char)*c > '~')
+			*c = '?';
 	if (strcmp(line, "datatype") == 0) {
 		*has_type = true;
 		return read_type(t, path, value, err);

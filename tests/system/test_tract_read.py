@@ -119,6 +119,7 @@ def check_tck(folder):
     assert "cut.tck is cut short" in told and "fibre 2, after 3 points" in told and "12 bytes were expected and 5 are there" in told, told
     assert "cut short" in read(put(folder, "a.tck", tck(LINES, tail=False)))
     assert "Int16LE" in read(put(folder, "a.tck", whole.replace(b"Float32LE", b"Int16LE  ")))
+    assert "datatype '?Float32LE'" in read(put(folder, "a.tck", whole.replace(b"datatype: ", b"datatype:\xff")))
     assert "no END" in read(put(folder, "a.tck", whole[:43]))
     assert "where the points are" in read(put(folder, "a.tck", whole.replace(b"file: . 300", b"fill: . 300")))
     assert "only points in the file itself" in read(put(folder, "a.tck", whole.replace(b"file: . 300", b"file: x 300")))
