@@ -8,7 +8,7 @@ struct state {
 	int require;
 	int64_t best, families;
 	double cluster_mm, degenerate;
-	bool resample, jacobi;
+	bool resample, jacobi, optional, told;
 	fx_regions *target_regions, *source_regions, *excluded;
 	fx_connect *connect;
 };
@@ -16,7 +16,9 @@ struct state {
 static const char *const requires[] = {[FX_REQUIRE_ANY] = "any", [FX_REQUIRE_ALL] = "all", NULL};
 
 static const fx_prop props[] = {
-	FX_PROP_FILE(struct state, targets, "", "Label image (NIfTI) of the target regions: whole numbers above 0; required"),
+	FX_PROP_FILE(struct state, targets, "", "Label image (NIfTI) of the target regions: whole numbers above 0; required, but for "
+		"optional"),
+	FX_PROP(struct state, optional, "false", 0, 1, "Without targets seek no connections and pass all fibres on, instead of refusing"),
 	FX_PROP(struct state, target_labels, "", 0, 4000, "Those labels of it that are targets, such as \"3, 5\"; empty: all"),
 	FX_PROP_WORD(struct state, require, "any", requires,
 		"any: a fibre ends at the first target it meets; all: it must meet every target, and is cut at each in turn"),
@@ -73,6 +75,12 @@ static int process(void *self, fx_ctx *ctx, fx_msg *msg)
 	struct state *s = self;
 	int status;
 
+	if (!s->connect && s->optional) {
+		if (!s->told)
+			fx_info(ctx, "no targets are set: no connections are sought, and all fibres pass on");
+		s->told = true;
+		return fx_emit(ctx, msg);
+	}
 	if (!s->connect) {
 		fx_drop(msg);
 		return fx_fail(ctx, FX_EINVAL, "targets is empty: name a label image of the regions that fibres are to reach");

@@ -316,6 +316,10 @@ static int judge(const struct state *s, fx_ctx *ctx, const fx_metric *metric, co
 	}
 	if (t->n_outside)
 		fx_warn(ctx, "%lld of %lld seeds are outside the mask, or where a stop holds, and give no fibre", (long long)t->n_outside, (long long)t->n_seeds);
+	if (s->method == FX_TRACK_GEODESIC && t->n_drifts && drift_median(t) > 1)
+		fx_warn(ctx, "half of the fibres do not follow the metric: their g(v, v), which a geodesic conserves, changes by more than %.0f %%. "
+			"Tensors turn too far from voxel to voxel for this metric: lower metric.power, or track.step where it is large",
+			100 * drift_median(t));
 	if (t->n_fibres == 0)
 		fx_warn(ctx, "no fibre came of %lld seeds: all were shorter than min_length, or stopped at once", (long long)t->n_seeds);
 	return FX_OK;

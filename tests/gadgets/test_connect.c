@@ -199,6 +199,18 @@ static void nothing_found(void)
 	harness_free(&h);
 }
 
+/* Without targets, and allowed to be, it is not there. */
+static void no_targets(void)
+{
+	harness h;
+
+	run(&h, "optional=true", FX_TRACK_GEODESIC);
+	CU_ASSERT_EQUAL_FATAL(h.status, FX_OK);
+	CU_ASSERT_EQUAL(h.n_products, 0);
+	CU_ASSERT(h.n_out > 1 && fx_msg_tracts(h.out[0])->n > 0 && fx_msg_tracts(h.out[h.n_out - 1])->end);
+	harness_free(&h);
+}
+
 /* The metric passes on, in front of the fibres; fibres of two metrics are not ranked together. */
 static void metrics(void)
 {
@@ -236,6 +248,7 @@ static CU_TestInfo tests[] = {
 	{"tract set, JSON, CSV", products},
 	{"files and labels by name", files_by_name},
 	{"nothing found", nothing_found},
+	{"no targets", no_targets},
 	{"metrics", metrics},
 	CU_TEST_INFO_NULL,
 };

@@ -303,6 +303,33 @@ static void one_field(void)
 	harness_free(&h);
 }
 
+/* A bundle that turns by a right angle within a few voxels, under D^-8: no interpolation between voxels can follow it, which is said. */
+static void beyond_the_voxels(void)
+{
+	fx_lattice l = {.dims = {8, 8, 3}, .has_affine = true, .affine = {{2, 0, 0, 0}, {0, 2, 0, 0}, {0, 0, 2, 0}}};
+	fx_msg *in[2] = {uniform_tensors(&l, white), uniform_tensors(&l, white)};
+	harness h;
+
+	for (int64_t v = 0; v < 192; v++) {
+		double x = (double)(v % 8) + 1.5, y = (double)(v / 8 % 8) + 1.5, r2 = x * x + y * y, d[6] = {0.3, 0, 0.3, 0, 0, 0.3};
+
+		d[0] += 1.4 * y * y / r2;
+		d[1] -= 1.4 * x * y / r2;
+		d[2] += 1.4 * x * x / r2;
+		set_tensor(in[0], v, d);
+		set_tensor(in[1], v, d);
+	}
+	harness_run(&h, "metric kind=sharpened power=8 | track directions=sphere n_directions=9", NULL, in, 1);
+	CU_ASSERT_EQUAL_FATAL(h.status, FX_OK);
+	CU_ASSERT_TRUE(harness_number(&h, 1, "drift_median", 0) > 1);
+	CU_ASSERT_TRUE(harness_warned(&h, "do not follow the metric"));
+	harness_free(&h);
+	harness_run(&h, "metric | track directions=sphere n_directions=9", NULL, in + 1, 1);
+	CU_ASSERT_EQUAL_FATAL(h.status, FX_OK);
+	CU_ASSERT_FALSE(harness_warned(&h, "do not follow"));
+	harness_free(&h);
+}
+
 static CU_TestInfo tests[] = {
 	{"straight", straight},
 	{"threads", threads},
@@ -312,6 +339,7 @@ static CU_TestInfo tests[] = {
 	{"streamlines", streamlines},
 	{"stops", stops},
 	{"one field", one_field},
+	{"beyond the voxels", beyond_the_voxels},
 	CU_TEST_INFO_NULL,
 };
 
