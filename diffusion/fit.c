@@ -281,7 +281,7 @@ static int new_tensors(fx_fit *f, const fx_array *mask, bool residual, fx_msg **
 static void describe(fx_fit *f, const struct series *s, int method, unsigned caveats, fx_tensors *t)
 {
 	const uint8_t *flags = t->flags->data;
-	char shells[SHELLS_TEXT / 2], weights[48] = "";
+	char shells[SHELLS_TEXT / 2], weights[28] = "";
 
 	for (int64_t i = 0; i < t->mask->n; i++)
 		((uint8_t *)t->mask->data)[i] = !(flags[i] & (FX_TENSOR_OUTSIDE | FX_TENSOR_UNFITTED));

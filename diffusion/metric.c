@@ -65,7 +65,7 @@ static void tell(const fx_tensors *t, const fx_metric_spec *s, const fx_metric_c
 	/* What was done stands in front: where the text is too long, the tensors' own origin is what is cut. */
 	snprintf(text, FX_ORIGIN_TEXT, "metric %s%s, floor %g: %lld voxels, %lld floored, %lld unusable, %lld fluid; %.*s",
 		kinds[s->kind], power, s->floor, (long long)c->n_inside, (long long)c->n_floored, (long long)c->n_bad,
-		(long long)c->n_csf, FX_ORIGIN_TEXT / 2, t->origin);
+		(long long)c->n_csf, FX_ORIGIN_TEXT / 3, t->origin);
 }
 
 int fx_metric_build(fx_math *m, const fx_tensors *t, const fx_metric_spec *spec, fx_msg **out)
