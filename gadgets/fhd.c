@@ -4,6 +4,7 @@
 #include <fornix/recon.h>
 
 #include <math.h>
+#include <string.h>
 
 enum { BOTH, UNWEIGHTED, WEIGHTED };
 
@@ -12,6 +13,8 @@ struct state {
 	double tolerance, fov_factor;
 	int64_t readouts_per_frame, frame_step, max_open_frames;
 	fx_collector *collector;
+	fx_fourier *fourier;       /* of the first frame, and of all that are like it: making one takes longer than a short readout */
+	fx_fourier_spec spec;
 	int64_t n_frames;
 	fx_ctx *ctx;
 };
@@ -19,6 +22,7 @@ struct state {
 /* What one open frame accumulates. */
 struct sums {
 	fx_fourier *fourier;
+	bool own;                  /* frees it */
 	fx_accumulator *plain, *weighted;
 };
 
@@ -59,10 +63,26 @@ static int plan(struct state *s, const fx_frame *f, const struct sums *sums)
 	return fx_plan_check(fx_math_of(s->ctx), f, bytes);
 }
 
+static int take_fourier(struct state *s, const fx_fourier_spec *spec, struct sums *sums)
+{
+	fx_math *m = fx_math_of(s->ctx);
+	int status = FX_OK;
+
+	if (!s->fourier) {
+		status = fx_fourier_new(m, spec, &s->fourier);
+		s->spec = *spec;
+	}
+	/* method, precision and tolerance are the gadget's own */
+	sums->own = status == FX_OK && (spec->scale != s->spec.scale || memcmp(spec->dims, s->spec.dims, sizeof spec->dims) != 0);
+	if (sums->own)
+		return fx_fourier_new(m, spec, &sums->fourier);
+	sums->fourier = s->fourier;
+	return status;
+}
+
 static int begin(void *arg, fx_open_frame *open, const fx_acquisition *a)
 {
 	struct state *s = arg;
-	fx_math *m = fx_math_of(s->ctx);
 	fx_frame *f = open->frame;
 	fx_fourier_spec spec = {
 		.method = s->method, .type = s->precision ? FX_CF64 : FX_CF32, .tolerance = s->tolerance,
@@ -78,7 +98,7 @@ static int begin(void *arg, fx_open_frame *open, const fx_acquisition *a)
 	f->tolerance = s->tolerance;
 	if (a->density == FX_DENSITY_NONE && s->accumulate == WEIGHTED)
 		return fx_fail(s->ctx, FX_EINVAL, "accumulate=weighted needs density weights; put <density/> in front of <mu/>");
-	status = fx_fourier_new(m, &spec, &sums->fourier);
+	status = take_fourier(s, &spec, sums);
 	if (status == FX_OK)
 		status = plan(s, f, sums);
 	if (status == FX_OK && s->accumulate != WEIGHTED)
@@ -202,7 +222,8 @@ static void discard(void *arg, fx_open_frame *open)
 		return;
 	fx_accumulator_free(sums->plain);
 	fx_accumulator_free(sums->weighted);
-	fx_fourier_free(sums->fourier);
+	if (sums->own)
+		fx_fourier_free(sums->fourier);
 	fx_free(sums);
 	open->user = NULL;
 }
@@ -250,6 +271,7 @@ static void close_gadget(void *self)
 	struct state *s = self;
 
 	fx_collector_free(s->collector);
+	fx_fourier_free(s->fourier);
 }
 
 const fx_gadget fx_plugin = {

@@ -13,8 +13,9 @@ struct fx_accumulator {
 	fx_fourier *f;
 	int64_t n_coils;
 	int64_t filled;       /* samples in the chunk */
-	fx_array *k;          /* f64 {3, FXI_CHUNK} */
-	fx_array *samples;    /* {FXI_CHUNK, coils} */
+	int64_t room;         /* for how many there is memory so far, up to FXI_CHUNK */
+	fx_array *k;          /* f64 {3, room} */
+	fx_array *samples;    /* {room, coils} */
 	fx_array *sum;        /* the fine grid, or the image */
 };
 
@@ -47,14 +48,40 @@ int fx_accumulator_new(fx_fourier *f, int64_t n_coils, fx_accumulator **out)
 	a->n_coils = n_coils;
 	status = f->m->ops->array_new(f->m, f->spec.method == FX_FOURIER_NUFFT ? fxi_sample_type(f) : f->spec.type, 4,
 		(int64_t[]){n[0], n[1], n[2], n_coils}, &a->sum);
-	if (status == FX_OK && (fx_array_new2(FX_F64, 3, FXI_CHUNK, &a->k) != FX_OK ||
-		fx_array_new2(fxi_sample_type(f), FXI_CHUNK, n_coils, &a->samples) != FX_OK))
-		status = fx_math_fail(f->m, FX_ENOMEM, "no memory for a chunk of %d samples of %lld coils", FXI_CHUNK, (long long)n_coils);
 	if (status != FX_OK) {
 		fx_accumulator_free(a);
 		return status;
 	}
 	*out = a;
+	return FX_OK;
+}
+
+/* Makes room for n samples. A frame of one short readout, of thousands in a series, must not clear a whole chunk's memory. */
+static int reserve(fx_accumulator *a, int64_t n)
+{
+	int64_t room = a->room ? a->room : 2048;
+	size_t size = fx_type_size(fxi_sample_type(a->f));
+	fx_array *k = NULL, *samples = NULL;
+
+	if (n <= a->room)
+		return FX_OK;
+	while (room < n)
+		room *= 2;
+	if (fx_array_new2(FX_F64, 3, room, &k) != FX_OK ||
+		fx_array_new2(fxi_sample_type(a->f), room, a->n_coils, &samples) != FX_OK) {
+		fx_array_unref(k);
+		return fx_math_fail(a->f->m, FX_ENOMEM, "no memory for a chunk of %lld samples of %lld coils", (long long)room,
+			(long long)a->n_coils);
+	}
+	if (a->filled > 0) {
+		memcpy(k->data, a->k->data, (size_t)(3 * a->filled) * sizeof(double));
+		for (int64_t c = 0; c < a->n_coils; c++)
+			memcpy((char *)samples->data + (size_t)(c * room) * size, (const char *)a->samples->data + (size_t)(c * a->room) * size,
+				(size_t)a->filled * size);
+	}
+	fx_slot_take(&a->k, k);
+	fx_slot_take(&a->samples, samples);
+	a->room = room;
 	return FX_OK;
 }
 
@@ -65,7 +92,7 @@ static int cut_chunk(fx_accumulator *a, fx_array **k, fx_array **samples)
 	size_t size = fx_type_size(a->samples->type);
 
 	*k = *samples = NULL;
-	if (a->filled == FXI_CHUNK) {
+	if (a->filled == a->room) {
 		*k = fx_array_ref(a->k);
 		*samples = fx_array_ref(a->samples);
 		return FX_OK;
@@ -76,7 +103,7 @@ static int cut_chunk(fx_accumulator *a, fx_array **k, fx_array **samples)
 	memcpy((*k)->data, a->k->data, (size_t)(*k)->bytes);
 	for (int64_t c = 0; c < a->n_coils; c++)
 		memcpy((char *)(*samples)->data + (size_t)(c * a->filled) * size,
-			(const char *)a->samples->data + (size_t)(c * FXI_CHUNK) * size, (size_t)a->filled * size);
+			(const char *)a->samples->data + (size_t)(c * a->room) * size, (size_t)a->filled * size);
 	return FX_OK;
 }
 
@@ -203,11 +230,14 @@ int fx_accumulator_add(fx_accumulator *a, const fx_array *k, const fx_array *sam
 	int status = need_piece(a, k, samples, weights);
 
 	while (status == FX_OK && done < n) {
-		int64_t room = FXI_CHUNK - a->filled, part = n - done < room ? n - done : room;
+		int64_t left = FXI_CHUNK - a->filled, part = n - done < left ? n - done : left;
 
+		status = reserve(a, a->filled + part);
+		if (status != FX_OK)
+			break;
 		memcpy(FX_F64_OF(a->k) + 3 * a->filled, FX_F64_OF(k) + 3 * done, (size_t)(3 * part) * sizeof(double));
 		for (int64_t c = 0; c < a->n_coils; c++)
-			fill(a, c * FXI_CHUNK + a->filled, samples, c * n + done, weights, done, part);
+			fill(a, c * a->room + a->filled, samples, c * n + done, weights, done, part);
 		a->filled += part;
 		done += part;
 		if (a->filled == FXI_CHUNK)

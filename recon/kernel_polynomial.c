@@ -20,14 +20,16 @@ static double kernel_at(int width, double beta, int j, double u)
 static void fit_cell(int width, double beta, int j, int degree, double *c)
 {
 	int n = degree + 1;
-	double cheb[FX_FINE_DEGREE + 1], previous[FX_FINE_DEGREE + 1] = {1}, current[FX_FINE_DEGREE + 1] = {0, 1};
+	double cheb[FX_FINE_DEGREE + 1], value[FX_FINE_DEGREE + 1], previous[FX_FINE_DEGREE + 1] = {1}, current[FX_FINE_DEGREE + 1] = {0, 1};
 
+	for (int q = 0; q < n; q++)
+		value[q] = kernel_at(width, beta, j, cos(acos(-1) * (q + 0.5) / n));
 	for (int i = 0; i < n; i++) {
 		cheb[i] = 0;
 		for (int q = 0; q < n; q++) {
 			double angle = acos(-1) * (q + 0.5) / n;
 
-			cheb[i] += (i ? 2.0 : 1.0) / n * kernel_at(width, beta, j, cos(angle)) * cos(i * angle);
+			cheb[i] += (i ? 2.0 : 1.0) / n * value[q] * cos(i * angle);
 		}
 	}
 	for (int i = 0; i < n; i++)
@@ -45,18 +47,18 @@ static void fit_cell(int width, double beta, int j, int degree, double *c)
 	}
 }
 
-/* All cells at one degree; returns the largest error found. */
-static double fit(int width, double beta, int degree, int columns, double *coefficients)
+/* All cells at one degree; returns the largest error found. Gives up at one above `enough`: a higher degree is tried then. */
+static double fit(int width, double beta, int degree, double enough, int columns, double *coefficients)
 {
 	double worst = 0;
 
-	for (int j = 0; j < width; j++) {
+	for (int j = 0; j < width && worst <= enough; j++) {
 		double c[FX_FINE_DEGREE + 1];
 
 		fit_cell(width, beta, j, degree, c);
 		for (int d = 0; d <= degree; d++)
 			coefficients[(degree - d) * columns + j] = c[d];
-		for (int i = 0; i <= 64; i++) {
+		for (int i = 0; i <= 64 && worst <= enough; i++) {
 			double u = -1 + i / 32.0, value = c[degree];
 
 			for (int d = degree - 1; d >= 0; d--)
@@ -71,7 +73,7 @@ int fx_fine_kernel_polynomial(int width, double beta, double wanted, int columns
 {
 	int degree = 4;
 
-	while (fit(width, beta, degree, columns, c) > wanted && degree < FX_FINE_DEGREE)
+	while (fit(width, beta, degree, degree < FX_FINE_DEGREE ? wanted : INFINITY, columns, c) > wanted && degree < FX_FINE_DEGREE)
 		degree++;
 	return degree;
 }
