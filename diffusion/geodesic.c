@@ -166,10 +166,8 @@ bool fxi_metric_sampled(const void *metric, const double x[3], fxi_metric_point 
 		for (int c = 0; c < 24; c++)
 			sums[c] += weight * (double)field[from + c];
 	}
-	for (int c = 0; c < 6; c++) {
-		p->contra[c] = sums[c];
+	for (int c = 0; c < 6; c++)
 		for (int l = 0; l < 3; l++)
 			p->dg[l][c] = sums[6 + 6 * l + c];
-	}
-	return isfinite(p->contra[0]);
+	return fx_tensor_inverse(sums, p->contra);
 }

@@ -26,17 +26,15 @@ static int check_spec(fx_math *m, const fx_metric_spec *s)
 
 static int plan_of(fx_math *m, const fx_lattice *l, const fx_metric_spec *s, fx_metric_plan *plan)
 {
-	double inverse[3][4];
+	double inverse[3][4]; /* asked for to see that there is one: a flat lattice has no metric */
 	int status = fx_lattice_inverse(l, inverse, m->err);
 
 	*plan = (fx_metric_plan){.kind = s->kind, .power = s->power, .floor = s->floor,
 		.csf_md = s->csf == FX_CSF_MASK ? s->csf_md : INFINITY,
 		.skip_flags = (unsigned)FX_TENSOR_OUTSIDE | (unsigned)FX_TENSOR_UNFITTED};
 	for (int i = 0; i < 3 && status == FX_OK; i++)
-		for (int k = 0; k < 3; k++) {
-			plan->to_index[i][k] = inverse[i][k];
+		for (int k = 0; k < 3; k++)
 			plan->to_mm[i][k] = l->affine[i][k];
-		}
 	return status;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * metric.c - metric_build: G, its inverse's derivatives, and the maps that tracking stops by, row by row in three passes:
+ * metric.c - metric_build: g, its derivatives, and the maps that tracking stops by, row by row in three passes:
  * each voxel alone; differences of g; continuation beyond the mask, which reads only voxels inside it.
  */
 #include "host.h"
@@ -27,8 +27,8 @@ struct job {
 	atomic_bool canceled;
 };
 
-/* The three values of D, floored, as those of G and of g = G^-1. */
-static void values_of_metric(const fx_metric_plan *p, double values[3][W], double contra[3][W], double co[3][W])
+/* The three values of D, floored, as those of g. */
+static void values_of_metric(const fx_metric_plan *p, double values[3][W], double co[3][W])
 {
 	for (int l = 0; l < W; l++) {
 		double det = values[0][l] * values[1][l] * values[2][l];
@@ -40,7 +40,6 @@ static void values_of_metric(const fx_metric_plan *p, double values[3][W], doubl
 				v /= det;
 			else if (p->kind == FX_METRIC_SHARPENED)
 				v = pow(v, p->power);
-			contra[i][l] = v;
 			co[i][l] = 1 / v;
 		}
 	}
@@ -121,7 +120,7 @@ static void tensors_of_row(void *arg, int64_t row)
 	struct job *j = arg;
 	const fx_metric_plan *p = j->plan;
 	struct lanes_of_row r;
-	double contra[3][W], co[3][W], turned[6][W], big[6][W], small[6][W], fa[W], md[W];
+	double co[3][W], turned[6][W], g[6][W], fa[W], md[W];
 	bool floored[W];
 	int64_t n_inside = 0, n_floored = 0, n_bad = 0;
 
@@ -134,11 +133,9 @@ static void tensors_of_row(void *arg, int64_t row)
 		n_bad += load(j, at, n, &r);
 		FXI_PICK(fxi_metric_eigen)(r.d, r.values, r.vectors);
 		judge(j, &r, fa, md, floored);
-		values_of_metric(p, r.values, contra, co);
-		FXI_PICK(fxi_metric_compose)(contra, r.vectors, turned);
-		FXI_PICK(fxi_metric_turn)(&p->to_index[0][0], turned, big);
+		values_of_metric(p, r.values, co);
 		FXI_PICK(fxi_metric_compose)(co, r.vectors, turned);
-		FXI_PICK(fxi_metric_turn)(&j->to_g[0][0], turned, small);
+		FXI_PICK(fxi_metric_turn)(&j->to_g[0][0], turned, g);
 		FXI_PICK(fxi_metric_compose)(r.values, r.vectors, turned);
 		for (int l = 0; l < n; l++) {
 			j->mask[at + l] = r.in[l];
@@ -146,8 +143,8 @@ static void tensors_of_row(void *arg, int64_t row)
 				continue;
 			n_inside++;
 			n_floored += floored[l];
-			store(j->field + 24 * at, 24, big, l);
-			store(j->g + 6 * at, 6, small, l);
+			store(j->field + 24 * at, 24, g, l);
+			store(j->g + 6 * at, 6, g, l);
 			if (floored[l])
 				store(j->d + 6 * at, 6, turned, l);
 			else /* as it came, to the bit */
@@ -227,7 +224,7 @@ static void add_neighbour(const struct job *j, int64_t at, double sums[32])
 
 /*
  * A voxel outside next to the mask takes the mean of its neighbours inside: those that share a face, else an edge, else
- * a corner. Where there is none G is NaN, so that no fibre can use it.
+ * a corner. Where there is none g is NaN, so that no fibre can use it.
  */
 static void continue_voxel(const struct job *j, int64_t x, int64_t y, int64_t z)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * track.c - steps of geodesics: x'' = -G w, w_l = x'^i (d_i g x')_l - (1/2) x'^T (d_l g) x' (van Aart et al. 2011, without their
+ * track.c - steps of geodesics: x'' = -g^-1 w, w_l = x'^i (d_i g x')_l - (1/2) x'^T (d_l g) x' (van Aart et al. 2011, without their
  * 27 symbols). The equation is homogeneous of degree two, so the velocity may be made 1 mm long before every step: it
  * stays the same path.
  */
@@ -38,6 +38,18 @@ INLINE float dot(vector a, vector b)
 	return a.x * b.x + a.y * b.y + a.z * b.z;
 }
 
+/* g^-1 v of lane l, by cofactors. */
+INLINE vector solve(float parts[24][W], int l, vector v)
+{
+	float xx = parts[0][l], xy = parts[1][l], yy = parts[2][l], xz = parts[3][l], yz = parts[4][l], zz = parts[5][l];
+	float axx = yy * zz - yz * yz, axy = xz * yz - xy * zz, ayy = xx * zz - xz * xz;
+	float axz = xy * yz - xz * yy, ayz = xy * xz - xx * yz, azz = xx * yy - xy * xy;
+	float scale = 1 / (xx * axx + xy * axy + xz * axz);
+
+	return (vector){scale * (axx * v.x + axy * v.y + axz * v.z), scale * (axy * v.x + ayy * v.y + ayz * v.z),
+		scale * (axz * v.x + ayz * v.y + azz * v.z)};
+}
+
 /* Acceleration of lane l. */
 INLINE vector accelerate(float parts[24][W], int l, vector v)
 {
@@ -46,7 +58,7 @@ INLINE vector accelerate(float parts[24][W], int l, vector v)
 		0.5f * dot(v, dy) - (v.x * dx.y + v.y * dy.y + v.z * dz.y),
 		0.5f * dot(v, dz) - (v.x * dx.z + v.y * dy.z + v.z * dz.z)};
 
-	return times(parts, 0, l, minus_w);
+	return solve(parts, l, minus_w);
 }
 
 typedef struct symmetric {
@@ -67,15 +79,15 @@ void FXI_NAME(fxi_track_look)(const fxi_track_field *f, fxi_track_lanes *s)
 	for (int l = 0; l < W; l++) {
 		float xx = s->parts[0][l], xy = s->parts[1][l], yy = s->parts[2][l];
 		float xz = s->parts[3][l], yz = s->parts[4][l], zz = s->parts[5][l];
-		symmetric adj = {yy * zz - yz * yz, xz * yz - xy * zz, xx * zz - xz * xz, xy * yz - xz * yy, xy * xz - xx * yz,
-			xx * yy - xy * xy};
+		symmetric g = {xx, xy, yy, xz, yz, zz};
 		vector v = {s->v[0][l], s->v[1][l], s->v[2][l]};
-		float det = xx * adj.xx + xy * adj.xy + xz * adj.xz;
-		float square = square_of(adj, v) / det;
+		float minor = xx * yy - xy * xy;
+		float det = xx * (yy * zz - yz * yz) + xy * (xz * yz - xy * zz) + xz * (xy * yz - xz * yy);
+		float square = square_of(g, v);
 
 		/* Positive leading minors; comparisons with NaN are false. */
 		s->square[l] = square;
-		s->defined[l] = (xx > 0) & (adj.zz > 0) & (det > 0) & (square > 0) & (square < 1e30f);
+		s->defined[l] = (xx > 0) & (minor > 0) & (det > 0) & (square > 0) & (square < 1e30f);
 	}
 }
 

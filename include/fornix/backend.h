@@ -59,8 +59,7 @@ typedef struct fx_metric_plan {
 	double floor;          /**< of the eigenvalues of D, above 0 */
 	double csf_md;         /**< voxels whose MD is above leave the mask; INFINITY: none */
 	unsigned skip_flags;   /**< voxels with any of these bits in `flags` are outside */
-	double to_index[3][3]; /**< A^-1: what tensors are turned by into voxel index coordinates */
-	double to_mm[3][3];    /**< A */
+	double to_mm[3][3];    /**< A of the affine: in voxel index coordinates g is A^T g A */
 } fx_metric_plan;
 
 /** The arrays of a fx_metric (message.h). */
@@ -207,8 +206,8 @@ struct fx_backend {
 	/* tensor fields and fibres */
 	/**
 	 * Fills the arrays `out` (new, zeroed) from tensors f32 {6, x, y, z} in RAS axes, a mask u8 {x, y, z} (NULL: everywhere) and
-	 * flags u8 {x, y, z} (or NULL). Eigenvalues, G and g are computed in double. Voxels outside that touch the mask take the mean of their
-	 * neighbours inside (by a face, else an edge, else a corner); farther out G and D are NaN, FA and MD 0.
+	 * flags u8 {x, y, z} (or NULL). Eigenvalues and g are computed in double. Voxels outside that touch the mask take the mean of their
+	 * neighbours inside (by a face, else an edge, else a corner); farther out g and D are NaN, FA and MD 0.
 	 */
 	int (*metric_build)(fx_math *m, const fx_metric_plan *plan, const fx_array *tensors, const fx_array *mask,
 		const fx_array *flags, const fx_metric_arrays *out, fx_metric_counts *counts);

@@ -225,8 +225,8 @@ typedef struct fx_metric_spec {
 } fx_metric_spec;
 
 /**
- * The metric of a tensor field (new message). Index space: G' = A^-1 G A^-T, g' its inverse (van Aart et al. 2011; facts: the equation
- * is covariant). Derivatives are central differences of g' where both neighbours are in the mask, second-order one-sided
+ * The metric of a tensor field (new message). Index space: g' = A^T g A (the equation is
+ * covariant). Derivatives are central differences of g' where both neighbours are in the mask, second-order one-sided
  * where one is and there is room, else first-order one-sided, 0 for a voxel alone on its axis. Just outside the mask all is continued from the
  * inside (the mean of neighbours), so that interpolation near the border reads no zeros; farther out field and d are NaN, fa and md 0.
  * Tensors that are not finite or have no positive eigenvalue leave the mask; `origin` says how many did, and how many were floored. FX_EDATA where

@@ -210,14 +210,15 @@ typedef struct fx_tensors {
 enum fx_metric_kind { FX_METRIC_INVERSE = 0, FX_METRIC_ADJUGATE, FX_METRIC_SHARPENED };
 
 /**
- * The Riemannian metric of a tensor field, as the tracker reads it (van Aart et al. 2011): per voxel 24 floats, the
- * contravariant tensor and the three partial derivatives of its inverse g, all in voxel index coordinates.
+ * The Riemannian metric of a tensor field, as the tracker reads it: per voxel 24 floats, g and its three partial derivatives, all in
+ * voxel index coordinates. Van Aart et al. (2011) interpolate G = g^-1 instead; where anisotropy is strong (sharpened metrics) the mean of
+ * two turned G overstates its smallest eigenvalue, and paths bend inwards, while the large eigenvalues of g, which hold a path, keep their digits.
  */
 typedef struct fx_metric {
 	fx_lattice lattice;
 	int kind;                /**< enum fx_metric_kind */
 	double power;            /**< of FX_METRIC_SHARPENED; else 1 */
-	fx_array *field;         /**< f32 {24, x, y, z}: G = g^-1, then dg/di, dg/dj, dg/dk; each xx, xy, yy, xz, yz, zz */
+	fx_array *field;         /**< f32 {24, x, y, z}: g, then dg/di, dg/dj, dg/dk; each xx, xy, yy, xz, yz, zz */
 	fx_array *d;             /**< f32 {6, x, y, z}: the diffusion tensors as in fx_tensors (floored), for `streamline` */
 	fx_array *fa, *md;       /**< f32 {x, y, z}: FA; MD in um^2/ms */
 	fx_array *mask;          /**< u8 {x, y, z}: where fibres may go */

@@ -222,9 +222,9 @@ static void metrics(void)
 
 	fx_msg_metric(m[0])->lattice = l;
 	CU_ASSERT_EQUAL_FATAL(fx_array_new4(FX_F32, 24, 20, 20, 20, &fx_msg_metric(m[0])->field), FX_OK);
-	for (int64_t i = 0; i < 8000; i++) /* D = I / 4 in voxels of 2 mm */
+	for (int64_t i = 0; i < 8000; i++) /* g = 4 I in voxels of 2 mm: D = I */
 		for (int c = 0; c < 6; c++)
-			FX_F32_OF(fx_msg_metric(m[0])->field)[24 * i + c] = c == 0 || c == 2 || c == 5 ? 0.25f : 0;
+			FX_F32_OF(fx_msg_metric(m[0])->field)[24 * i + c] = c == 0 || c == 2 || c == 5 ? 4 : 0;
 	n = 1 + messages(FX_TRACK_GEODESIC, FX_METRIC_INVERSE, m + 1, 2);
 	snprintf(text, sizeof text, "connect targets=%s best=1", labels);
 	harness_run(&h, text, NULL, m, n);

@@ -51,10 +51,10 @@ static void kinds(void)
 		for (int64_t v = 0; v < 60; v++) {
 			const float *f = FX_F32_OF(m->field) + 24 * v;
 
-			/* voxels of 2 mm: a quarter; single precision of the field */
-			CU_ASSERT_DOUBLE_EQUAL(f[0], cases[i].values[0] / 4, 1e-6 * cases[i].values[0]);
-			CU_ASSERT_DOUBLE_EQUAL(f[2], cases[i].values[1] / 4, 1e-6 * cases[i].values[1]);
-			CU_ASSERT_DOUBLE_EQUAL(f[5], cases[i].values[2] / 4, 1e-6 * cases[i].values[2]);
+			/* g = 1/values, in voxels of 2 mm four times that; single precision of the field */
+			CU_ASSERT_DOUBLE_EQUAL(f[0] * cases[i].values[0], 4, 4e-6);
+			CU_ASSERT_DOUBLE_EQUAL(f[2] * cases[i].values[1], 4, 4e-6);
+			CU_ASSERT_DOUBLE_EQUAL(f[5] * cases[i].values[2], 4, 4e-6);
 			for (int c = 6; c < 24; c++)
 				CU_ASSERT_DOUBLE_EQUAL(f[c], 0, 1e-5); /* differences of equal numbers below 20 */
 		}

@@ -303,7 +303,10 @@ static void one_field(void)
 	harness_free(&h);
 }
 
-/* A bundle that turns by a right angle within a few voxels, under D^-8: no interpolation between voxels can follow it, which is said. */
+/*
+ * Fibres that point elsewhere in every voxel, under D^-8: no interpolation can follow them, which is said. A bundle that turns by a
+ * right angle within a few voxels, under D^-1, is followed.
+ */
 static void beyond_the_voxels(void)
 {
 	fx_lattice l = {.dims = {8, 8, 3}, .has_affine = true, .affine = {{2, 0, 0, 0}, {0, 2, 0, 0}, {0, 0, 2, 0}}};
@@ -316,8 +319,12 @@ static void beyond_the_voxels(void)
 		d[0] += 1.4 * y * y / r2;
 		d[1] -= 1.4 * x * y / r2;
 		d[2] += 1.4 * x * x / r2;
-		set_tensor(in[0], v, d);
 		set_tensor(in[1], v, d);
+		x = cos(2.4 * (double)v), y = sin(2.4 * (double)v);
+		d[0] = 0.3 + 1.4 * x * x;
+		d[1] = 1.4 * x * y;
+		d[2] = 0.3 + 1.4 * y * y;
+		set_tensor(in[0], v, d);
 	}
 	harness_run(&h, "metric kind=sharpened power=8 | track directions=sphere n_directions=9", NULL, in, 1);
 	CU_ASSERT_EQUAL_FATAL(h.status, FX_OK);

@@ -433,33 +433,6 @@ static void ends_where_undefined(void)
 	fx_math_free(m);
 }
 
-/* The ring turns by 1/6 rad a voxel at a radius of 6: 9.5 degrees. */
-static void stops_by_angle(void)
-{
-	fx_math *m = math_of(1);
-	const field f = {.d = ring};
-	fx_lattice l = straight(33, 33, 3, 1 / 6.0, -16 / 6.0, -16 / 6.0, -1 / 6.0);
-	fx_msg *metric = sampled_metric(m, &f, &l, &plain);
-	const double six[6] = {1, 0, 0, 0, 1, 0};
-	fx_track_spec spec = steady;
-
-	spec.method = FX_TRACK_STREAMLINE;
-	spec.step = 0.2;
-	for (int i = 0; i < 2; i++) {
-		int64_t n, n_outside;
-		fx_msg *tracts;
-
-		spec.stop_angle = i ? 8 : 11;
-		tracts = track(m, metric, &spec, 1, six, &n_outside);
-		points_of(tracts, 0, &n);
-		CU_ASSERT_EQUAL(value_of(tracts, 0, FX_VALUE_STOP_END), i ? FX_TRACK_STOP_ANGLE : FX_TRACK_STOP_STEPS);
-		CU_ASSERT(i ? n <= 6 : n == 101);
-		fx_drop(tracts);
-	}
-	fx_drop(metric);
-	fx_math_free(m);
-}
-
 static void odd_seeds(void)
 {
 	fx_math *m = math_of(2);
@@ -495,7 +468,6 @@ static CU_TestInfo tests[] = {
 	{"both ways make one fibre", both_ways_make_one_fibre},
 	{"stops: volume, steps, FA, MD, mask", stops},
 	{"ends where the metric is undefined", ends_where_undefined},
-	{"stops by angle", stops_by_angle},
 	{"seeds outside, undefined and without direction", odd_seeds},
 	CU_TEST_INFO_NULL,
 };
