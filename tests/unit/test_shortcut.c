@@ -23,7 +23,7 @@ static bool in_bundle(double x, double y)
 
 static int ends(const int64_t v[3])
 {
-	if (v[1] < CENTRE_Y || v[1] > CENTRE_Y + 1 || !in_bundle((double)v[0], (double)v[1]))
+	if ((double)v[1] < CENTRE_Y || (double)v[1] > CENTRE_Y + 1 || !in_bundle((double)v[0], (double)v[1]))
 		return 0;
 	return (double)v[0] < CENTRE_X ? 1 : 2;
 }
