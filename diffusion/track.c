@@ -236,7 +236,7 @@ int fx_tracker_info(const fx_tracker *t, fx_tracts_info *info)
 		snprintf(kind, sizeof kind, "%s metric (power %g), ", metrics[metric->kind], metric->power);
 	snprintf(info->origin, sizeof info->origin, "%s, %s%s%s, steps of %g mm; %.*s",
 		t->spec.method == FX_TRACK_GEODESIC ? "geodesics" : "streamlines", kind, integrators[t->spec.integrator],
-		t->spec.integrator == FX_INTEGRATOR_FROZEN ? " (Christoffel symbols of the step's start, as van Aart et al. 2011)" : "",
-		t->plan.step, 90, metric->origin);
+		t->spec.integrator == FX_INTEGRATOR_FROZEN ? " (symbols of the step's start)" : "",
+		t->plan.step, 60, metric->origin);
 	return FX_OK;
 }
