@@ -61,8 +61,8 @@ static void abandon(fxi_tract_writer *self)
 
 static unsigned char *put(unsigned char *at, uint64_t value, int bytes)
 {
-	for (int i = 0; i < bytes; i++)
-		*at++ = (unsigned char)(value >> (8 * i));
+	for (int i = 0; i < bytes; i++, value >>= 8)   /* bytes may be more than value has */
+		*at++ = (unsigned char)value;
 	return at;
 }
 
