@@ -147,9 +147,11 @@ static inline void field_tensor(const field *f, const double y[3], double d[6], 
 	for (int i = 0; i < 9; i++)
 		x[i / 3] += back[i / 3][i % 3] * y[i % 3];
 	f->d(x, d0, dd0);
-	fx_tensor_turn(f->a, d0, d);
+	const double by[3][3] = {{a[0][0], a[0][1], a[0][2]}, {a[1][0], a[1][1], a[1][2]}, {a[2][0], a[2][1], a[2][2]}};
+
+	fx_tensor_turn(by, d0, d);
 	for (int m = 0; m < 3; m++)
-		fx_tensor_turn(f->a, dd0[m], turned[m]);
+		fx_tensor_turn(by, dd0[m], turned[m]);
 	for (int l = 0; l < 3; l++)
 		for (int c = 0; c < 6; c++)
 			dd[l][c] = turned[0][c] * back[0][l] + turned[1][c] * back[1][l] + turned[2][c] * back[2][l];
