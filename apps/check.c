@@ -23,8 +23,8 @@ static int check(const char *name, char *const *assignments)
 	if (status == FX_OK) {
 		for (int64_t i = 0; i < pipeline->n_stages; i++)
 			printf("ok %s\n", pipeline->stages[i].gadget);
-		printf("ok: %s, %lld gadgets%s\n", pipeline->file, (long long)pipeline->n_stages, kinds == FX_SERIES ?
-			", from a diffusion series (NIfTI)" : kinds == FX_TENSORS ? ", from a tensor image (NIfTI)" : "");
+		printf("ok: %s, %lld gadgets%s\n", pipeline->file, (long long)pipeline->n_stages, kinds == FX_IMAGE ?
+			", from images, a diffusion series or a tensor image" : kinds == FX_SERIES ? ", from a diffusion series (NIfTI)" : kinds == FX_TENSORS ? ", from a tensor image (NIfTI)" : "");
 	} else
 		fxi_apps_say("%s", err.text);
 	fxi_chain_free(chain);

@@ -132,7 +132,7 @@ int fxi_apps_pipeline(const char *name, char *const *assignments, fx_error *err,
 
 int fxi_apps_chain(const fxi_pipeline *pipeline, fxi_registry *registry, fx_error *err, fxi_chain **out, unsigned *kinds)
 {
-	static const unsigned others[] = {FX_SERIES, FX_TENSORS};
+	static const unsigned others[] = {FX_IMAGE, FX_SERIES, FX_TENSORS};
 	int status = fxi_chain_new(pipeline, registry, FXI_SCAN_KINDS, err, out);
 
 	*kinds = FXI_SCAN_KINDS;

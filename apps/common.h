@@ -36,8 +36,8 @@ char **fxi_apps_pipeline_names(void);
  */
 int fxi_apps_pipeline(const char *name, char *const *assignments, fx_error *err, fxi_pipeline **out);
 /**
- * The chain of a pipeline whose input is not known: of a scan, or, where its first gadget wants that, of a diffusion series
- * or a tensor image. *kinds is what it starts from. Where none of them will do, *err says what is wrong with a scan.
+ * The chain of a pipeline whose input is not known: of a scan, or, where its first gadget wants that, of images, a diffusion
+ * series or a tensor image. *kinds is what it starts from. Where none of them will do, *err says what is wrong with a scan.
  */
 int fxi_apps_chain(const fxi_pipeline *pipeline, fxi_registry *registry, fx_error *err, fxi_chain **out, unsigned *kinds);
 

@@ -88,7 +88,7 @@ int fx_math_new(const char *backend, int n_threads, fx_error *err, fx_math **out
 	if (cuda_device(backend, &device))
 		status = cuda_backend(err, &ops);
 	else if (strcmp(backend, "auto") != 0 && strcmp(backend, "host") != 0)
-		status = fx_error_set(err, FX_EINVAL, "there is no backend '%s'; there are auto, host, cuda and cuda:N", backend);
+		status = fx_error_set(err, FX_ENOTSUP, "there is no backend '%s'; there are auto, host, cuda and cuda:N", backend);
 	if (status != FX_OK)
 		return status;
 	m = fx_alloc(1, sizeof *m);
