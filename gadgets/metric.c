@@ -159,7 +159,7 @@ static void close_gadget(void *self)
 const fx_gadget fx_plugin = {
 	.abi = FX_ABI, .name = "metric",
 	.summary = "Riemannian metric of a tensor field, in which fibres are shortest paths",
-	.description = "Per voxel 24 numbers: the metric's inverse and the derivatives of the metric, in voxel coordinates, so that "
+	.description = "Per voxel 24 numbers: the metric and its three derivatives, in voxel coordinates, so that "
 		"oblique and anisotropic voxels need no more care. Derivatives are two-sided, and one-sided at the borders of"
 		" the mask. inverse is the metric of van Aart et al. (2011): diffusion's own distance, under which CSF (3 "
 		"um^2/ms in every direction) is cheaper to cross than white matter along its fibres, hence csf=mask; adjugate"

@@ -68,7 +68,7 @@ static void straight(void)
 	n = well_formed(&h);
 	/* those within a step (0.2 mm) of the outer faces that point outward have one point, and are dropped: of 0.2 mm beside a volume
 	   of 11 x 9 x 6 voxels of 2 x 2 x 3 mm there are 5 %, less than half of which point outward */
-	CU_ASSERT_TRUE(n <= 11 * 9 * 6 * 2 * 5 && n > 0.975 * 11 * 9 * 6 * 2 * 5);
+	CU_ASSERT_TRUE(n <= 11 * 9 * 6 * 2 * 5 && (double)n > 0.975 * 11 * 9 * 6 * 2 * 5);
 	CU_ASSERT_EQUAL(harness_number(&h, 1, "n_outside", 0), 0);
 	CU_ASSERT_TRUE(h.n_out > 6); /* several batches */
 	for (int64_t i = 2; i < h.n_out - 1; i++) {
