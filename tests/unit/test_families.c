@@ -76,7 +76,8 @@ static void many(void)
 		int tube = (int)(floor(2.5 * (random_next(&seed) + 1)));
 		double aside = 0.3 * random_next(&seed), more = 0.02 * random_next(&seed);
 
-		/* tubes differ by more than their fibres do: the best three families stay so once they are met, and lose no count */
+		/* tubes differ by more than their fibres do, in place (by the default of 4 mm neighbours could be one) and in measure: the
+		   best three families stay so once they are met, and lose no count */
 		bowed(f, 8 * (tube - 2) + aside, 1 / (1.5 - 0.05 * tube + more), i);
 	}
 	for (int k = 0; k < 5; k++) {
@@ -84,7 +85,7 @@ static void many(void)
 		int64_t counted;
 		result r;
 
-		connect_fibres(&r, &(question){.targets = targets, .spec = {.best = 5, .families = 3}, .batch = batches[k]}, f);
+		connect_fibres(&r, &(question){.targets = targets, .spec = {.best = 5, .families = 3, .cluster_mm = 2}, .batch = batches[k]}, f);
 		CU_ASSERT_EQUAL_FATAL(r.status, FX_OK);
 		p = pair_of(&r, 0, 9);
 		CU_ASSERT(p->n_kept >= 5 && p->n_kept <= 8 && p->n_families == 3 && p->n_fibres == 1000);
