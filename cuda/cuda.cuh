@@ -114,7 +114,7 @@ int fxi_cuda_fft(fx_math *m, fx_array *a, int sign, double scale);
 int fxi_cuda_plan_of(fx_math *m, int type, const int64_t dims[3], int64_t batch, cufftHandle *plan);
 void fxi_cuda_plans_free(fxi_cuda_queue *q);
 
-/* nufft.cu, fine.cu */
+/* points.cu, nufft.cu, fine.cu */
 int fxi_cuda_points_new(fx_math *m, const fx_fine_grid *g, const fx_array *k, void **points);
 void fxi_cuda_points_free(fx_math *m, void *points);
 int fxi_cuda_spread(fx_math *m, const fx_fine_grid *g, void *points, const fx_array *samples, fx_array *fine);
