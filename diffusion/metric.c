@@ -19,6 +19,8 @@ static int check_spec(fx_math *m, const fx_metric_spec *s)
 			s->floor);
 	if (s->kind == FX_METRIC_SHARPENED && (!(s->power > 0) || s->power > 16))
 		return fx_math_fail(m, FX_EINVAL, "tensors can be sharpened by a power above 0 and up to 16, not %g", s->power);
+	if (!(s->smooth_mm >= 0) || s->smooth_mm > 1000)
+		return fx_math_fail(m, FX_EINVAL, "tensors can be smoothed by a sigma of 0 (not) to 1000 mm, not %g", s->smooth_mm);
 	if (s->csf == FX_CSF_MASK && !(s->csf_md > 0))
 		return fx_math_fail(m, FX_EINVAL, "to mask fluid above an MD of %g um^2/ms masks everything; 2 is usual", s->csf_md);
 	return FX_OK;
@@ -56,13 +58,15 @@ static int new_arrays(fx_math *m, const int64_t n[3], fx_metric_arrays *a)
 
 static void tell(const fx_tensors *t, const fx_metric_spec *s, const fx_metric_counts *c, char text[FX_ORIGIN_TEXT])
 {
-	char power[32] = "";
+	char power[32] = "", smooth[32] = "";
 
 	if (s->kind == FX_METRIC_SHARPENED)
 		snprintf(power, sizeof power, ", power %g", s->power);
+	if (s->smooth_mm > 0)
+		snprintf(smooth, sizeof smooth, ", smoothed by %g mm", s->smooth_mm);
 	/* What was done stands in front: where the text is too long, the tensors' own origin is what is cut. */
-	snprintf(text, FX_ORIGIN_TEXT, "metric %s%s, floor %g: %lld voxels, %lld floored, %lld unusable, %lld fluid; %.*s",
-		kinds[s->kind], power, s->floor, (long long)c->n_inside, (long long)c->n_floored, (long long)c->n_bad,
+	snprintf(text, FX_ORIGIN_TEXT, "metric %s%s%s, floor %g: %lld voxels, %lld floored, %lld unusable, %lld fluid; %.*s",
+		kinds[s->kind], power, smooth, s->floor, (long long)c->n_inside, (long long)c->n_floored, (long long)c->n_bad,
 		(long long)c->n_csf, FX_ORIGIN_TEXT / 3, t->origin);
 }
 
@@ -72,6 +76,7 @@ int fx_metric_build(fx_math *m, const fx_tensors *t, const fx_metric_spec *spec,
 	fx_metric_counts counts;
 	fx_metric_arrays a = {0};
 	fx_metric *metric;
+	fx_array *d = fx_array_ref(t->d);
 	int status = check_spec(m, spec);
 
 	*out = NULL;
@@ -81,8 +86,14 @@ int fx_metric_build(fx_math *m, const fx_tensors *t, const fx_metric_spec *spec,
 		status = plan_of(m, &t->lattice, spec, &plan);
 	if (status == FX_OK)
 		status = new_arrays(m, t->d->dims + 1, &a);
+	if (status == FX_OK && spec->smooth_mm > 0) {
+		fx_array_unref(d);
+		d = NULL;
+		status = fx_tensors_smooth(m, t, spec->smooth_mm, &d);
+	}
 	if (status == FX_OK)
-		status = m->ops->metric_build(m, &plan, t->d, t->mask, t->flags, &a, &counts);
+		status = m->ops->metric_build(m, &plan, d, t->mask, t->flags, &a, &counts);
+	fx_array_unref(d);
 	if (status == FX_OK && counts.n_inside == 0)
 		status = fx_math_fail(m, FX_EDATA, "no voxel is left for a metric: %lld are unusable (not finite, or no positive "
 			"eigenvalue), %lld are fluid, the others outside the mask", (long long)counts.n_bad, (long long)counts.n_csf);

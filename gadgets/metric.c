@@ -11,7 +11,7 @@ static const char *const csf_words[] = {[FX_CSF_KEEP] = "keep", [FX_CSF_MASK] = 
 
 struct state {
 	int kind, csf;
-	double power, floor, csf_md;
+	double power, floor, csf_md, smooth;
 	const char *mask;
 	bool resample;
 	fx_array *region;       /* the mask file's voxels */
@@ -21,6 +21,7 @@ struct state {
 static const fx_prop props[] = {
 	FX_PROP_WORD(struct state, kind, "inverse", kinds, "inverse: g = D^-1; adjugate: g = det(D) D^-1; sharpened: g = (D^power)^-1"),
 	FX_PROP(struct state, power, "2", 1, 16, "Of kind=sharpened"),
+	FX_PROP(struct state, smooth, "0", 0, 1000, "Average the tensors first, by a Gaussian of this sigma over the mask, mm; 0: not"),
 	FX_PROP(struct state, floor, "0.05", 1e-6, 10, "Eigenvalues of D below are raised to it, um^2/ms"),
 	FX_PROP_WORD(struct state, csf, "mask", csf_words, "mask: voxels with a mean diffusivity above csf_md are closed to fibres"),
 	FX_PROP(struct state, csf_md, "2", 0, 100, "um^2/ms; CSF has 3, grey matter 0.8: above 2 more than half of a voxel is CSF"),
@@ -106,7 +107,8 @@ static int64_t count_csf(const fx_tensors *t, double md)
 
 static int build(const struct state *s, fx_ctx *ctx, const fx_tensors *t, fx_msg **metric)
 {
-	fx_metric_spec spec = {.kind = s->kind, .power = s->power, .floor = s->floor, .csf = s->csf, .csf_md = s->csf_md};
+	fx_metric_spec spec = {.kind = s->kind, .power = s->power, .floor = s->floor, .csf = s->csf, .csf_md = s->csf_md,
+		.smooth_mm = s->smooth};
 	int64_t n_csf = count_csf(t, s->csf_md), n = 0;
 	int status = fx_metric_build(fx_math_of(ctx), t, &spec, metric);
 	const fx_array *mask;

@@ -222,7 +222,14 @@ typedef struct fx_metric_spec {
 	double floor;        /**< eigenvalues of D below are raised to it, um^2/ms: 0.05 keeps g below 20 */
 	int csf;             /**< enum fx_csf: FX_CSF_MASK takes voxels with MD above csf_md out of the mask */
 	double csf_md;       /**< um^2/ms */
+	double smooth_mm;    /**< the tensors are first averaged by a Gaussian of this sigma (fx_tensors_smooth); 0: not */
 } fx_metric_spec;
+
+/**
+ * D averaged with a Gaussian of sigma_mm over the voxels that have a tensor (new, f32 {6, x, y, z}), along the index axes, cut at 3 sigma;
+ * voxels without one stay as they are. Normalised convolution: weights add up to 1 at the mask's border too.
+ */
+FX_EXPORT int fx_tensors_smooth(fx_math *m, const fx_tensors *t, double sigma_mm, fx_array **out);
 
 /**
  * The metric of a tensor field (new message). Index space: g' = A^T g A (the equation is
