@@ -30,6 +30,8 @@ static int need_spec(fx_math *m, const fx_fourier_spec *s)
 		return fx_math_fail(m, FX_EINVAL, "the Fourier operator's scale is no number");
 	if (s->method == FX_FOURIER_NUFFT && !(s->tolerance > 0 && s->tolerance < 1))
 		return fx_math_fail(m, FX_EINVAL, "a NUFFT tolerance of %g; 1e-2 to 1e-5 are usual", s->tolerance);
+	if (s->method == FX_FOURIER_SEPARABLE)
+		return fx_math_need(m, m->ops->separable_adjoint && m->ops->separable_forward, "separable sums");
 	return FX_OK;
 }
 

@@ -374,6 +374,13 @@ int fx_read_nifti(fx_ctx *ctx, const char *path, fx_array **data, double affine[
 	return files->read_nifti(files, path, &ctx->err, data, affine, has_affine);
 }
 
+bool fxi_on_device(const fxi_chain *c)
+{
+	int device;
+
+	return fxi_cuda_device(c->options.backend, &device);
+}
+
 int fxi_context_device(fx_ctx *ctx, fx_math **out)
 {
 	const fxi_run_options *o = &ctx->chain->options;
@@ -393,7 +400,7 @@ int fxi_context_fetch(fx_ctx *ctx, fx_array **array)
 
 	if ((*array)->place == FX_HOST)
 		return FX_OK;
-	if (strcmp(math->ops->name, "host") == 0)
+	if (fx_math_on_host(math))
 		status = fxi_context_device(ctx, &math);
 	if (status == FX_OK)
 		status = math->ops->download(math, *array, &here);

@@ -80,6 +80,10 @@ static inline bool fxi_stopping(const fxi_chain *c)
 int fxi_context_fetch(fx_ctx *ctx, fx_array **array);
 /** The run's backend where it is a device's, for a gadget that does not compute there itself. */
 int fxi_context_device(fx_ctx *ctx, fx_math **out);
+/** "cuda" or "cuda:N" into the device's number; false for any other name (math.c). */
+bool fxi_cuda_device(const char *name, int *device);
+/** True where the run was given a device's backend: gadgets that can compute there do. */
+bool fxi_on_device(const fxi_chain *c);
 /** Where a stage's records and warnings are made, and unmade. */
 int fxi_context_init(fx_ctx *ctx, fx_error *err);
 void fxi_context_clear(fx_ctx *ctx);

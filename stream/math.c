@@ -3,7 +3,7 @@
  * math.c - handles on a backend. The host's is part of this library; the CUDA one is a shared object of its own, which is
  * looked for beside it and loaded when it is asked for, so that one set of binaries runs with and without a GPU.
  */
-#include "registry.h"
+#include "context.h"
 
 #include <fornix/backend.h>
 
@@ -62,8 +62,7 @@ static int cuda_backend(fx_error *err, const fx_backend **out)
 	return status;
 }
 
-/* "cuda" or "cuda:N" into the device's number; false for anything else. */
-static bool cuda_device(const char *name, int *device)
+bool fxi_cuda_device(const char *name, int *device)
 {
 	char *end;
 	long n;
@@ -85,7 +84,7 @@ int fx_math_new(const char *backend, int n_threads, fx_error *err, fx_math **out
 	fx_math *m;
 
 	*out = NULL;
-	if (cuda_device(backend, &device))
+	if (fxi_cuda_device(backend, &device))
 		status = cuda_backend(err, &ops);
 	else if (strcmp(backend, "auto") != 0 && strcmp(backend, "host") != 0)
 		status = fx_error_set(err, FX_ENOTSUP, "there is no backend '%s'; there are auto, host, cuda and cuda:N", backend);
@@ -113,6 +112,18 @@ void fx_math_free(fx_math *m)
 		return;
 	m->ops->close(m->queue);
 	fx_free(m);
+}
+
+int fx_math_need(fx_math *m, bool there, const char *what)
+{
+	if (there)
+		return FX_OK;
+	return fx_math_fail(m, FX_ENOTSUP, "the backend '%s' has no %s; choose another method, or --backend host", m->ops->name, what);
+}
+
+bool fx_math_on_host(const fx_math *m)
+{
+	return m->ops == fx_backend_host();
 }
 
 int fx_math_check(fx_math *m)

@@ -114,7 +114,7 @@ static bool is_stopping(const void *chain)
 static int open_math(fx_ctx *ctx)
 {
 	const fxi_run_options *o = &ctx->chain->options;
-	bool device = strncmp(o->backend, "cuda", 4) == 0;
+	bool device = fxi_on_device(ctx->chain);
 	int status;
 
 	if (!device && !(ctx->gadget->places & FX_HOST))
@@ -148,11 +148,11 @@ static int open_stage(fx_ctx *ctx)
 /* The message's arrays to where this gadget computes. */
 static int to_its_place(fx_ctx *ctx, fx_msg **msg)
 {
-	bool device_run = strncmp(ctx->chain->options.backend, "cuda", 4) == 0, on_host = strcmp(ctx->math->ops->name, "host") == 0;
+	bool on_host = fx_math_on_host(ctx->math);
 	fx_math *math = ctx->math;
 	int status = FX_OK;
 
-	if (!device_run)
+	if (!fxi_on_device(ctx->chain))
 		return FX_OK;
 	if (on_host)
 		status = fxi_context_device(ctx, &math);

@@ -5,7 +5,7 @@
  * Every operation takes the caller's fx_math (backend, queue, error slot), works on arrays that live
  * where the backend works, and returns an fx_status after explaining a failure in the error slot.
  * Results do not depend on the number of threads: sums are taken in a fixed order.
- * A backend that cannot do an operation leaves its entry NULL; fx_math_need refuses it at `open`.
+ * A backend that cannot do an operation leaves its entry NULL; operators ask fx_math_need for theirs when they are made.
  */
 #ifndef FORNIX_BACKEND_H
 #define FORNIX_BACKEND_H
@@ -248,6 +248,10 @@ FX_EXPORT int fx_math_new(const char *backend, int n_threads, fx_error *err, fx_
 FX_EXPORT void fx_math_free(fx_math *m);
 /** FX_ECANCELED, explained, once `stopped` says so; else FX_OK. Loops of long steps ask between them. */
 FX_EXPORT int fx_math_check(fx_math *m);
+/** FX_ENOTSUP, explained, where the backend lacks what is named ("separable sums"): `there` tells. Else FX_OK. */
+FX_EXPORT int fx_math_need(fx_math *m, bool there, const char *what);
+/** True where this handle computes on the host, so that its arrays' data may be read and written. */
+FX_EXPORT bool fx_math_on_host(const fx_math *m);
 /** fx_error_set on the handle's error slot. */
 FX_EXPORT int fx_math_fail(fx_math *m, int status, const char *fmt, ...) FX_PRINTF(3, 4);
 

@@ -329,7 +329,32 @@ static void refusals_explain(void)
 	fx_math_free(m);
 }
 
+/* A backend without an operation is refused when the operator is made, and by name, not when a NULL is called. */
+static void what_a_backend_lacks(void)
+{
+	fx_math *m = math_of(1);
+	fx_backend poor = *m->ops;
+	fx_math handle = *m;
+	fx_fourier_spec spec = {.method = FX_FOURIER_SEPARABLE, .type = FX_CF32, .dims = {8, 8, 1}, .scale = 1};
+	fx_fourier *f = NULL;
+
+	poor.name = "poor";
+	poor.separable_forward = NULL;
+	handle.ops = &poor;
+	CU_ASSERT_EQUAL(fx_fourier_new(&handle, &spec, &f), FX_ENOTSUP);
+	CU_ASSERT_PTR_NULL(f);
+	CU_ASSERT(strstr(m->err->text, "poor") && strstr(m->err->text, "separable"));
+	CU_ASSERT_FALSE(fx_math_on_host(&handle));
+	CU_ASSERT_TRUE(fx_math_on_host(m));
+	spec.method = FX_FOURIER_DIRECT;
+	*m->err = (fx_error){0};
+	CU_ASSERT_EQUAL(fx_fourier_new(&handle, &spec, &f), FX_OK);
+	fx_fourier_free(f);
+	fx_math_free(m);
+}
+
 static CU_TestInfo tests[] = {
+	{"what a backend lacks is refused", what_a_backend_lacks},
 	{"both ways keep the tolerance, any shape", both_ways_keep_the_tolerance},
 	{"the adjoint is the adjoint", adjoint_is_the_adjoint},
 	{"the same bytes however the samples are cut", same_bytes_however_it_is_cut},
