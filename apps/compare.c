@@ -8,6 +8,7 @@
 #include <json-glib/json-glib.h>
 
 #include "apps/common.h"
+#include "apps/json_file.h"
 #include "apps/compare_input.h"
 #include "apps/compare_tracts.h"
 #include "io/tracts.h"
@@ -59,9 +60,6 @@ static void add_number(JsonBuilder *b, const char *name, double value)
 static void print_json(const struct options *o, const char *a, const char *b, const fxi_metrics *m, bool within)
 {
 	JsonBuilder *builder = json_builder_new();
-	JsonGenerator *generator = json_generator_new();
-	JsonNode *root;
-	char *text;
 
 	json_builder_begin_object(builder);
 	json_builder_set_member_name(builder, "image");
@@ -87,15 +85,7 @@ static void print_json(const struct options *o, const char *a, const char *b, co
 		json_builder_add_boolean_value(builder, within);
 	}
 	json_builder_end_object(builder);
-	root = json_builder_get_root(builder);
-	json_generator_set_root(generator, root);
-	json_generator_set_pretty(generator, TRUE);
-	text = json_generator_to_data(generator, NULL);
-	puts(text);
-	g_free(text);
-	json_node_unref(root);
-	g_object_unref(generator);
-	g_object_unref(builder);
+	fxi_json_print(builder);
 }
 
 static void print_text(const struct options *o, const fxi_compared *a, const fxi_compared *b, const fxi_metrics *m)

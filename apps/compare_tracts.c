@@ -15,6 +15,7 @@
 #include <json-glib/json-glib.h>
 
 #include "apps/common.h"
+#include "apps/json_file.h"
 #include "diffusion/tract_distance.h"
 #include "io/tracts.h"
 
@@ -265,9 +266,6 @@ static void json_way(JsonBuilder *b, const char *name, const struct way *w)
 static void print_json(const fxi_tracts_options *o, const struct summary s[2], const struct way w[2], double distance, bool within)
 {
 	JsonBuilder *b = json_builder_new();
-	JsonGenerator *generator = json_generator_new();
-	JsonNode *root;
-	char *text;
 
 	json_builder_begin_object(b);
 	json_set(b, "tracts", &s[0]);
@@ -282,15 +280,7 @@ static void print_json(const fxi_tracts_options *o, const struct summary s[2], c
 		json_builder_add_boolean_value(b, within);
 	}
 	json_builder_end_object(b);
-	root = json_builder_get_root(b);
-	json_generator_set_root(generator, root);
-	json_generator_set_pretty(generator, TRUE);
-	text = json_generator_to_data(generator, NULL);
-	puts(text);
-	g_free(text);
-	json_node_unref(root);
-	g_object_unref(generator);
-	g_object_unref(b);
+	fxi_json_print(b);
 }
 
 static void print_text(const fxi_tracts_options *o, const struct summary s[2], const struct way w[2])

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "apps/json_file.h"
 
+#include <stdio.h>
+
 #include "io/aside.h"
 
 int fxi_json_write(JsonNode *root, const char *path, fx_error *err)
@@ -25,4 +27,20 @@ int fxi_json_write(JsonNode *root, const char *path, fx_error *err)
 	g_free(text);
 	g_object_unref(generator);
 	return status;
+}
+
+void fxi_json_print(JsonBuilder *builder)
+{
+	JsonGenerator *generator = json_generator_new();
+	JsonNode *root = json_builder_get_root(builder);
+	char *text;
+
+	json_generator_set_root(generator, root);
+	json_generator_set_pretty(generator, TRUE);
+	text = json_generator_to_data(generator, NULL);
+	puts(text);
+	g_free(text);
+	json_node_unref(root);
+	g_object_unref(generator);
+	g_object_unref(builder);
 }

@@ -9,4 +9,7 @@
 /** Writes `root` (borrowed), indented, aside and renames it to `path`. FX_EIO, explained. */
 int fxi_json_write(JsonNode *root, const char *path, fx_error *err);
 
+/** Prints what was built, indented, on stdout, and releases the builder. */
+void fxi_json_print(JsonBuilder *builder);
+
 #endif
