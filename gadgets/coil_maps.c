@@ -210,6 +210,8 @@ static int make_maps(struct state *s, fx_ctx *ctx, fx_frame *f)
 		status = given_maps(s, ctx, f, &maps);
 	else if (!f->calibration)
 		status = kept_maps(s, ctx, f, &maps);
+	if (status == FX_OK && !s->given)
+		fx_record_count(ctx, maps ? "frames_with_kept_maps" : "maps_made", 1);
 	if (status == FX_OK && !maps) {
 		status = from_images(s, ctx, f, &maps);
 		if (status == FX_OK && (s->reuse || f->calibration) && slice < N_KEPT)

@@ -68,6 +68,8 @@ def one_run(folder):
     q, volumes = record["toeplitz"]["q"], 35
     # Q belongs to the trajectory: made for the first frame of the first slice, never again
     assert len(q) == volumes * 12 and q[0] in ("computed", "streamed") and set(q[1:]) == {"cached"}, (len(q), q[:3], set(q[1:]))
+    # maps belong to the slice: made of its calibration, taken by every volume
+    assert record["coil_maps"] == {"maps_made": 12, "frames_with_kept_maps": volumes * 12}, record["coil_maps"]
     assert record["dwi_collect"]["volumes"] == volumes and record["dwi_collect"]["most_shots"] == 1, record["dwi_collect"]
     bundle = data(folder, "ring_truth_bundle.nii.gz") == 1
     error = (data(folder, "ring", "fa.nii.gz") - data(folder, "ring_truth_fa.nii.gz"))[bundle]
