@@ -39,7 +39,7 @@ typedef struct fxi_run_options {
  * it is opened (one after the other, before anything is fed), fed, flushed and closed. Header and source are
  * borrowed; services and options may be NULL. Returns the first failure's status with its text in *err ("gadget:
  * what happened"), after every thread has ended; FX_ECANCELED where it was stopped before every gadget had flushed.
- * What is being read when something fails is waited for: a source that can wait long must heed signals. A chain
+ * What is being read when something fails is waited for: a source that can wait long has an `interrupt`. A chain
  * runs once.
  */
 int fxi_chain_run(fxi_chain *c, const fx_header *header, fxi_source *source, const fxi_services *services,

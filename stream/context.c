@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* context.c - the services of gadget.h, as a gadget sees them. */
 #include "context.h"
+#include "move.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,6 +57,21 @@ fx_error *fx_err(fx_ctx *ctx)
 	return &ctx->err;
 }
 
+/* What leaves the chain is on the host. */
+static int to_host(fx_ctx *ctx, fx_msg **msg)
+{
+	fx_math *math = NULL;
+	int status;
+
+	if (!fxi_on_device(ctx->chain))
+		return FX_OK;
+	status = fxi_context_device(ctx, &math);
+	if (status == FX_OK)
+		return fxi_msg_move(msg, FX_HOST, math);
+	fx_drop(*msg);
+	return status;
+}
+
 int fxi_context_pass(fx_ctx *ctx, fx_msg *msg)
 {
 	fxi_chain *c = ctx->chain;
@@ -74,6 +90,9 @@ int fxi_context_pass(fx_ctx *ctx, fx_msg *msg)
 		fx_drop(msg);
 		return FX_OK;
 	}
+	status = to_host(ctx, &msg);
+	if (status != FX_OK)
+		return status;
 	status = c->options.output(c->options.output_arg, msg, &err);
 	if (status != FX_OK) /* not this gadget's fault: the cause stands as the output explains it */
 		fxi_chain_fail(c, NULL, status, err.text);

@@ -62,6 +62,7 @@ struct fxi_chain {
 	const fx_header *header;
 	fxi_services services;
 	fxi_run_options options;
+	fxi_source *source;
 
 	pthread_mutex_t lock;  /* guards what follows */
 	pthread_cond_t changed;

@@ -23,6 +23,8 @@ static void stop_all(fxi_chain *c)
 	for (int64_t i = 0; i < c->n_stages; i++)
 		if (c->stages[i].in)
 			fxi_queue_abort(c->stages[i].in);
+	if (c->source && c->source->interrupt)
+		c->source->interrupt(c->source);
 	pthread_mutex_lock(&c->lock);
 	pthread_cond_broadcast(&c->changed);
 	pthread_mutex_unlock(&c->lock);
@@ -451,6 +453,7 @@ int fxi_chain_run(fxi_chain *c, const fx_header *header, fxi_source *source, con
 	}
 	c->ran = true;
 	c->header = header;
+	c->source = source;
 	if (services)
 		c->services = *services;
 	if (options)

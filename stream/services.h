@@ -50,6 +50,14 @@ struct fxi_cache {
 	void (*close)(fxi_cache *self);
 };
 
+/** Noise covariances that outlive a scan, by the measurement id of the scan that measured them. Any thread may call. */
+typedef struct fxi_noise_store fxi_noise_store;
+struct fxi_noise_store {
+	/** *out (the caller's, fx_noise_clear) has no covariance where none is kept under that id. */
+	int (*get)(fxi_noise_store *self, const char *measurement_id, fx_noise *out, fx_error *err);
+	int (*put)(fxi_noise_store *self, const char *measurement_id, const fx_noise *noise, fx_error *err);
+};
+
 enum fxi_level { FXI_DEBUG, FXI_INFO, FXI_WARNING, FXI_ERROR };
 
 /** Where log lines go; `gadget` is NULL for the engine's own. Called from any thread. */
@@ -58,6 +66,7 @@ typedef void (*fxi_log_fn)(void *arg, int level, const char *gadget, const char 
 typedef struct fxi_services {
 	fxi_files *files;   /**< NULL: fx_sink_open fails with a clear error */
 	fxi_cache *cache;   /**< NULL: nothing is kept */
+	fxi_noise_store *noise;   /**< NULL: a scan knows its own noise readouts only */
 	fxi_log_fn log;     /**< NULL: silent */
 	void *log_arg;
 } fxi_services;

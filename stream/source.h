@@ -16,6 +16,8 @@ struct fxi_source {
 	int (*next)(fxi_source *self, fx_msg **out, fx_error *err);
 	/** Set where `next` failed with FX_EDATA only because the input ended too early: what came before is whole. */
 	bool cut_short;
+	/** Makes a `next` that waits for more fail with FX_ECANCELED, now and from here on; from any thread. NULL: it never waits long. */
+	void (*interrupt)(fxi_source *self);
 	/** Share of the input already read, 0..1; negative where unknown. */
 	double (*progress)(const fxi_source *self);
 	void (*close)(fxi_source *self);  /**< frees the source too */

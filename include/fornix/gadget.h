@@ -158,6 +158,22 @@ FX_EXPORT int fx_cache_get(fx_ctx *ctx, const char *key, fx_array **out);
 /** Keeps an array in memory at once, and on disk from the second use of its key on. A cache that cannot be written is a warning. */
 FX_EXPORT int fx_cache_put(fx_ctx *ctx, const char *key, fx_array *array);
 
+/* ---- noise of other scans -------------------------------------------------------------------- */
+
+/** A noise covariance as it was measured. */
+typedef struct fx_noise {
+	fx_array *covariance;   /**< cf64 {coils, coils}: mean of x_a conj(x_b) over samples, not scaled; NULL: none */
+	double dwell_us;        /**< of the noise readouts */
+	int64_t n_samples;      /**< that it is the mean of */
+} fx_noise;
+
+/** Drops the covariance. */
+FX_EXPORT void fx_noise_clear(fx_noise *noise);
+/** The noise that an earlier scan of that measurement id left. noise->covariance stays NULL where none is kept, or nothing keeps any. */
+FX_EXPORT int fx_noise_get(fx_ctx *ctx, const char *measurement_id, fx_noise *noise);
+/** Leaves this scan's noise (borrowed, on the host) for later ones. Where nothing keeps any this does nothing. */
+FX_EXPORT int fx_noise_put(fx_ctx *ctx, const char *measurement_id, const fx_noise *noise);
+
 #ifdef __cplusplus
 }
 #endif
