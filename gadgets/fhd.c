@@ -56,7 +56,7 @@ static const fx_prop props[] = {
 static int plan(struct state *s, const fx_frame *f, const struct sums *sums)
 {
 	double n_sums = s->accumulate == BOTH ? 2 : 1;
-	double bytes = fx_plan_bytes(f, n_sums * (double)fx_fourier_bytes(sums->fourier, f->n_coils));
+	double bytes = fx_plan_bytes(fx_math_of(s->ctx), f, n_sums * (double)fx_fourier_bytes(sums->fourier, f->n_coils));
 
 	if (s->n_frames == 0)
 		fx_record_number(s->ctx, "planned_mb", ceil(bytes / 1e6));

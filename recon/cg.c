@@ -7,11 +7,16 @@
  * residual. If the updated one had been too good, it goes on from x along the true residual.
  *
  * A x never needs an array of its own: A x = b - r.
+ *
+ * A backend that has cg_steps iterates by itself and tells the sums of each iteration. What is made of them, when to stop, and
+ * what is believed is decided here for all backends.
  */
 #include <fornix/recon.h>
 
 #include <math.h>
 #include <string.h>
+
+#define MOST_STEPS 1024 /* that a backend makes in one call: bounds the memory of their sums */
 
 struct cg {
 	fx_math *m;
@@ -19,6 +24,7 @@ struct cg {
 	void *arg;
 	const fx_array *b;
 	int (*penalty)(void *arg, const fx_array *x, double *value);
+	const fx_normal *normal; /* NULL: iterations are made here, of the backend's vector operations */
 	double lambda_abs, data_norm2;
 	double bb, rr;           /* ||b||^2, ||r||^2 */
 	fx_array *x, *r, *p, *q; /* solution, residual, direction, A p */
@@ -32,30 +38,35 @@ static int squared_norm(struct cg *s, const fx_array *a, double *norm2)
 	return s->m->ops->dot(s->m, a, a, norm2, &im);
 }
 
-/* Writes the residuals that belong to the current x and r into entry `i`. */
+/* Writes the residuals that belong to an x with these sums into entry `i`. */
+static void record_sums(struct cg *s, int64_t i, double xb, double xr, double xwx)
+{
+	/* x^H F^H F x = x^H (b - r) - lambda x^H W^H W x, less 2 Re x^H b, plus ||D||^2 */
+	double misfit = s->data_norm2 - xb - xr - s->lambda_abs * xwx;
+
+	s->report->residual_normal[i] = sqrt(s->rr / s->bb);
+	/* A difference of large numbers: where the fit is perfect to single precision it may come out a little below 0. */
+	s->report->residual_data[i] = !(s->data_norm2 > 0) ? NAN : misfit > 0 ? sqrt(misfit / s->data_norm2) : 0;
+	s->report->n_residuals = i + 1;
+}
+
+/* Takes these sums of the current x and r. */
 static int record(struct cg *s, int64_t i)
 {
 	const fx_backend *ops = s->m->ops;
-	double xb, xr, xx = 0, im, misfit;
-	int status;
+	double xb = 0, xr = 0, xx = 0, im;
+	int status = FX_OK;
 
-	s->report->residual_normal[i] = sqrt(s->rr / s->bb);
-	s->report->residual_data[i] = NAN;
-	s->report->n_residuals = i + 1;
-	if (!(s->data_norm2 > 0))
-		return FX_OK;
-	status = ops->dot(s->m, s->x, s->b, &xb, &im);
+	if (s->data_norm2 > 0) {
+		status = ops->dot(s->m, s->x, s->b, &xb, &im);
+		if (status == FX_OK)
+			status = ops->dot(s->m, s->x, s->r, &xr, &im);
+		if (status == FX_OK && s->lambda_abs != 0)
+			status = s->penalty ? s->penalty(s->arg, s->x, &xx) : squared_norm(s, s->x, &xx);
+	}
 	if (status == FX_OK)
-		status = ops->dot(s->m, s->x, s->r, &xr, &im);
-	if (status == FX_OK && s->lambda_abs != 0)
-		status = s->penalty ? s->penalty(s->arg, s->x, &xx) : squared_norm(s, s->x, &xx);
-	if (status != FX_OK)
-		return status;
-	/* x^H F^H F x = x^H (b - r) - lambda x^H W^H W x, less 2 Re x^H b, plus ||D||^2 */
-	misfit = s->data_norm2 - xb - xr - s->lambda_abs * xx;
-	/* A difference of large numbers: where the fit is perfect to single precision it may come out a little below 0. */
-	s->report->residual_data[i] = misfit > 0 ? sqrt(misfit / s->data_norm2) : 0;
-	return FX_OK;
+		record_sums(s, i, xb, xr, xx);
+	return status;
 }
 
 static int not_finite(struct cg *s, const char *what)
@@ -72,6 +83,19 @@ static int steepest(struct cg *s)
 	return s->m->ops->xpay(s->m, s->r, 0, s->p);
 }
 
+static int check_curvature(struct cg *s, double curvature)
+{
+	if (!isfinite(curvature))
+		return not_finite(s, "p^H A p");
+	if (curvature > 0)
+		return FX_OK;
+	return fx_math_fail(s->m, FX_EDATA,
+		"conjugate gradients: the normal operator is not positive definite (p^H A p = %g after %lld "
+		"iterations, residual %g); a larger lambda, a smaller NUFFT tolerance or fewer iterations help; "
+		"else its kernel or the coil maps are damaged",
+		curvature, (long long)s->report->iterations, sqrt(s->rr / s->bb));
+}
+
 /* One iteration; s->p is ready for the next one afterwards. */
 static int step(struct cg *s)
 {
@@ -82,16 +106,10 @@ static int step(struct cg *s)
 	status = s->apply(s->arg, s->p, s->q);
 	if (status == FX_OK)
 		status = ops->dot(s->m, s->p, s->q, &curvature, &im);
+	if (status == FX_OK)
+		status = check_curvature(s, curvature);
 	if (status != FX_OK)
 		return status;
-	if (!isfinite(curvature))
-		return not_finite(s, "p^H A p");
-	if (curvature <= 0)
-		return fx_math_fail(s->m, FX_EDATA,
-			"conjugate gradients: the normal operator is not positive definite (p^H A p = %g after %lld "
-			"iterations, residual %g); a larger lambda, a smaller NUFFT tolerance or fewer iterations help; "
-			"else its kernel or the coil maps are damaged",
-			curvature, (long long)s->report->iterations, sqrt(s->rr / s->bb));
 	alpha = before / curvature;
 	status = ops->axpy(s->m, alpha, s->p, s->x);
 	if (status == FX_OK)
@@ -103,7 +121,33 @@ static int step(struct cg *s)
 	s->report->iterations++;
 	if (!isfinite(s->rr))
 		return not_finite(s, "the residual");
-	return ops->xpay(s->m, s->r, s->rr / before, s->p);
+	status = ops->xpay(s->m, s->r, s->rr / before, s->p);
+	return status == FX_OK ? record(s, s->report->iterations) : status;
+}
+
+/* The same, as many as are left at most, by the backend alone. */
+static int steps(struct cg *s, double goal, int64_t left)
+{
+	int64_t n = left < MOST_STEPS ? left : MOST_STEPS, done = 0;
+	fx_cg_sums *sums = fx_alloc(n, sizeof *sums);
+	int status;
+
+	if (!sums)
+		return fx_math_fail(s->m, FX_ENOMEM, "no memory for the sums of %lld iterations", (long long)n);
+	status = s->m->ops->cg_steps(s->m, s->normal, s->b, s->rr, goal, n, s->x, s->r, s->p, s->q, sums, &done);
+	for (int64_t i = 0; i < done && status == FX_OK; i++) {
+		status = check_curvature(s, sums[i].curvature);
+		if (status != FX_OK)
+			break;
+		s->report->iterations++;
+		s->rr = sums[i].rr;
+		if (!isfinite(s->rr))
+			status = not_finite(s, "the residual");
+		else
+			record_sums(s, s->report->iterations, sums[i].xb, sums[i].xr, sums[i].xwx);
+	}
+	fx_free(sums);
+	return status;
 }
 
 /* r = b - A x, truly. */
@@ -176,11 +220,11 @@ static int iterate(struct cg *s, const fx_cg_options *o)
 			return FX_OK;
 		}
 		status = fx_math_check(s->m);
-		if (status == FX_OK)
+		if (status == FX_OK && s->normal)
+			status = steps(s, goal, o->iterations - s->report->iterations);
+		else if (status == FX_OK)
 			status = step(s);
 		is_true = false;
-		if (status == FX_OK)
-			status = record(s, s->report->iterations);
 	}
 	return status;
 }
@@ -200,7 +244,8 @@ int fx_cg_solve(fx_math *m, int (*apply)(void *arg, const fx_array *x, fx_array 
 	double lambda_abs, double data_norm2, const fx_cg_options *options, fx_array *x, fx_cg_report *report)
 {
 	struct cg s = {.m = m, .apply = apply, .arg = arg, .b = b, .penalty = options->penalty,
-		.lambda_abs = lambda_abs, .data_norm2 = data_norm2, .x = x, .report = report};
+		.normal = m->ops->cg_steps ? options->normal : NULL, .lambda_abs = lambda_abs, .data_norm2 = data_norm2, .x = x,
+		.report = report};
 	fx_array **scratch[] = {&s.r, &s.p, &s.q};
 	int status = check(m, b, x, lambda_abs, options);
 

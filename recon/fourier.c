@@ -98,11 +98,13 @@ int64_t fx_fourier_bytes(const fx_fourier *f, int64_t n_coils)
 
 int fxi_need_memory(const fx_fourier *f, int64_t n_coils, double bytes)
 {
-	double available = (double)fx_memory_available_bytes();
 	const int64_t *n = f->spec.dims;
+	int64_t there = 0;
+	int status = fx_math_memory(f->m, &there, NULL);
+	double available = (double)there;
 
-	if (bytes <= available)
-		return FX_OK;
+	if (status != FX_OK || bytes <= available)
+		return status;
 	return fx_math_fail(f->m, FX_ENOMEM, "the Fourier operator of %lld x %lld x %lld voxels and %lld coils needs %.0f MB of memory, and %.0f MB "
 		"are available; compress to fewer coils, or reconstruct a smaller matrix", (long long)n[0], (long long)n[1],
 		(long long)n[2], (long long)n_coils, ceil(bytes / 1e6), available / 1e6);

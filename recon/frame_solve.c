@@ -51,6 +51,7 @@ int fx_frame_solve(fx_math *m, const fx_frame *f, double lambda_abs, double data
 	const fx_cg_options *options, fx_array *x, fx_cg_report *report)
 {
 	struct normal n = {.m = m, .frame = f, .lambda_abs = lambda_abs};
+	const fx_normal normal = {f->kernel, f->maps, f->w, lambda_abs};
 	fx_cg_options with_penalty = *options;
 	int status;
 
@@ -61,6 +62,7 @@ int fx_frame_solve(fx_math *m, const fx_frame *f, double lambda_abs, double data
 		return fx_math_fail(m, FX_EINVAL, "frame %lld has %lld coils and no maps; put <coil_maps/> in front",
 			(long long)f->id, (long long)f->n_coils);
 	with_penalty.penalty = penalty;
+	with_penalty.normal = &normal;
 	status = fx_cg_solve(m, apply, &n, b, lambda_abs, data_norm2, &with_penalty, x, report);
 	fx_array_unref(n.work);
 	fx_array_unref(n.difference);

@@ -31,6 +31,8 @@ int fx_normal_apply(fx_math *m, const fx_array *kernel, const fx_array *maps, co
 
 	if (x->data == y->data && x->n > 0)
 		return fx_math_fail(m, FX_EINVAL, "the normal operator does not work in place");
+	if (m->ops->normal_apply)
+		return m->ops->normal_apply(m, &(fx_normal){kernel, maps, w, lambda_abs}, x, y);
 	if (maps)
 		status = apply_coils(m, kernel, maps, x, work, y);
 	else

@@ -121,6 +121,18 @@ int fx_math_need(fx_math *m, bool there, const char *what)
 	return fx_math_fail(m, FX_ENOTSUP, "the backend '%s' has no %s; choose another method, or --backend host", m->ops->name, what);
 }
 
+int fx_math_memory(fx_math *m, int64_t *available, int64_t *most)
+{
+	int64_t unused;
+
+	if (m->ops->memory)
+		return m->ops->memory(m, available, most ? most : &unused);
+	*available = fx_memory_available_bytes();
+	if (most)
+		*most = -1;
+	return FX_OK;
+}
+
 bool fx_math_on_host(const fx_math *m)
 {
 	return m->ops == fx_backend_host();

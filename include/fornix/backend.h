@@ -112,6 +112,21 @@ typedef struct fx_track_arrays {
 	fx_array *offsets, *points, *riemann, *values, *seeds;
 } fx_track_arrays;
 
+/** The normal operator A = sum_c conj(S_c) T S_c + lambda W^H W of images {x,y,z}. */
+typedef struct fx_normal {
+	const fx_array *kernel;  /**< the f32 spectrum of toeplitz_apply */
+	const fx_array *maps;    /**< S {x,y,z,c}; NULL: one coil, 1 everywhere */
+	const fx_array *weights; /**< of W, see difference_normal; NULL: W is the identity */
+	double lambda;           /**< 0: no such term */
+} fx_normal;
+
+/** Sums of one iteration of cg_steps, in double: the curvature p^H A p before, and what x and r are after it. */
+typedef struct fx_cg_sums {
+	double curvature;
+	double rr, xb, xr;       /**< ||r||^2; real parts of x^H b and x^H r */
+	double xwx;              /**< x^H W^H W x; 0 where lambda is */
+} fx_cg_sums;
+
 #define FX_FINE_DEGREE 24
 /**
  * The spreading kernel as polynomials: its value at the j-th cell that a sample touches is sum_d c[d * columns + j] u^(degree - d), u in
@@ -131,6 +146,12 @@ struct fx_backend {
 	int (*array_new)(fx_math *m, int type, int n_dims, const int64_t *dims, fx_array **out); /**< zeroed */
 	int (*upload)(fx_math *m, const fx_array *host, fx_array **out);
 	int (*download)(fx_math *m, const fx_array *device, fx_array **out);
+
+	/**
+	 * Bytes that arrays may still take where the backend works, and the most that this process's took at once there (-1: not known).
+	 * NULL: the host's memory (fx_math_memory asks either).
+	 */
+	int (*memory)(fx_math *m, int64_t *available, int64_t *most);
 
 	/** Elements [from, from + n) of one array into [to, to + n) of another of the same type; both on this backend, and different. */
 	int (*copy)(fx_math *m, const fx_array *source, int64_t from, int64_t n, fx_array *target, int64_t to);
@@ -194,6 +215,21 @@ struct fx_backend {
 	 */
 	int (*difference_normal)(fx_math *m, const fx_array *weights, double factor, const fx_array *x, fx_array *y);
 
+	/**
+	 * The normal operator and conjugate gradients in one piece each, for backends where that saves passes through memory or waiting;
+	 * both NULL elsewhere, and then recon/ does the same by the operations above. x and y of normal_apply differ. They work in
+	 * batches of coils: normal_bytes says how many bytes they take beside their arrays.
+	 */
+	int (*normal_apply)(fx_math *m, const fx_normal *a, const fx_array *x, fx_array *y);
+	int64_t (*normal_bytes)(fx_math *m, const int64_t dims[3], int64_t n_coils);
+	/**
+	 * Up to n iterations of conjugate gradients, q = A p, x += alpha p, r -= alpha q, p = r + beta p, from x, r and p as they are;
+	 * rr is ||r||^2; q is scratch. Ends early once ||r||^2 <= goal, and before x changes where p^H A p is not a positive number.
+	 * sums[0 .. *n_done) tell of each iteration, one that failed included. The same bits whenever it is run.
+	 */
+	int (*cg_steps)(fx_math *m, const fx_normal *a, const fx_array *b, double rr, double goal, int64_t n, fx_array *x, fx_array *r,
+		fx_array *p, fx_array *q, fx_cg_sums *sums, int64_t *n_done);
+
 	/* coils: maps {x,y,z,c}, image {x,y,z}, coil images {x,y,z,c}; cf32 */
 	int (*coil_expand)(fx_math *m, const fx_array *maps, const fx_array *image, fx_array *coils);
 	int (*coil_combine)(fx_math *m, const fx_array *maps, const fx_array *coils, fx_array *image); /**< sum conj(S) I */
@@ -250,6 +286,8 @@ FX_EXPORT void fx_math_free(fx_math *m);
 FX_EXPORT int fx_math_check(fx_math *m);
 /** FX_ENOTSUP, explained, where the backend lacks what is named ("separable sums"): `there` tells. Else FX_OK. */
 FX_EXPORT int fx_math_need(fx_math *m, bool there, const char *what);
+/** Bytes that arrays may still take where this handle computes, and the most that were taken at once (-1: not known; may be NULL). */
+FX_EXPORT int fx_math_memory(fx_math *m, int64_t *available, int64_t *most);
 /** True where this handle computes on the host, so that its arrays' data may be read and written. */
 FX_EXPORT bool fx_math_on_host(const fx_math *m);
 /** fx_error_set on the handle's error slot. */

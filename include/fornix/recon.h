@@ -108,6 +108,8 @@ typedef struct fx_cg_options {
 	double tolerance;   /**< stop at ||A x - b|| <= tolerance ||b||; 0 runs all iterations */
 	/** *value = x^H W^H W x, for the data residual; NULL: x^H x. Called with fx_cg_solve's `arg`. */
 	int (*penalty)(void *arg, const fx_array *x, double *value);
+	/** What `apply` applies, for backends that iterate by themselves (cg_steps); NULL: through `apply` alone. */
+	const fx_normal *normal;
 } fx_cg_options;
 
 typedef struct fx_cg_report {
@@ -442,8 +444,11 @@ FX_EXPORT int fx_collector_add(fx_collector *c, const fx_acquisition *a, const f
  */
 FX_EXPORT int fx_collector_end(fx_collector *c, bool input_cut, int64_t *n_partial);
 
-/** Bytes that a frame takes from its first sample to its image, given what its running sums take (fx_fourier_bytes). */
-FX_EXPORT double fx_plan_bytes(const fx_frame *frame, double sums_bytes);
+/**
+ * Bytes that a frame takes where this handle computes, from its first sample to its image, given what its running sums take
+ * (fx_fourier_bytes).
+ */
+FX_EXPORT double fx_plan_bytes(fx_math *m, const fx_frame *frame, double sums_bytes);
 /** FX_ENOMEM, saying how much is needed and what to change, where that many bytes are not to be had. Allocates nothing. */
 FX_EXPORT int fx_plan_check(fx_math *m, const fx_frame *frame, double bytes);
 
