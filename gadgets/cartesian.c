@@ -6,8 +6,12 @@
 #include <math.h>
 #include <string.h>
 
+enum { MEAN, SEPARATE_AVERAGES };
+enum { JOINED, SEPARATE_SEGMENTS };
+enum { RECON, ENCODED };
+
 struct state {
-	int partial;
+	int partial, averages, segments, matrix;
 	int64_t max_open_frames;
 	fx_collector *collector;
 	int64_t n_frames;
@@ -24,7 +28,15 @@ struct lines {
 
 static const char *const partials[] = {[FX_PARTIAL_EMIT] = "emit", [FX_PARTIAL_REFUSE] = "refuse", NULL};
 
+static const char *const averagings[] = {[MEAN] = "mean", [SEPARATE_AVERAGES] = "separate", NULL};
+static const char *const segmentings[] = {[JOINED] = "joined", [SEPARATE_SEGMENTS] = "separate", NULL};
+static const char *const matrices[] = {[RECON] = "recon", [ENCODED] = "encoded", NULL};
+
 static const fx_prop props[] = {
+	FX_PROP_WORD(struct state, averages, "mean", averagings, "Averages of one frame are averaged (mean), or an image each (separate)"),
+	FX_PROP_WORD(struct state, segments, "joined", segmentings, "Segments are lines of one frame (joined), or an image each (separate)"),
+	FX_PROP_WORD(struct state, matrix, "recon", matrices,
+		"recon: the header's reconstructed matrix and field of view; encoded: all that was encoded, at its own voxel size"),
 	FX_PROP(struct state, max_open_frames, "64", 1, 1e6, "Frames that may be open at once (interleaved slices)"),
 	FX_PROP_WORD(struct state, partial, "emit", partials, "A frame cut short by the end of input or a lost connection: emit it with a warning, or refuse"),
 	FX_PROP_END
@@ -151,6 +163,15 @@ static void wanted_matrix(const fx_encoding *e, fx_frame *f)
 	}
 }
 
+/* Nothing is cropped, resampled or filled up. */
+static void keep_encoded(fx_frame *f)
+{
+	for (int d = 0; d < 3; d++) {
+		f->geometry.fov_mm[d] *= (double)f->grid[d] / (double)f->geometry.matrix[d];
+		f->geometry.matrix[d] = f->grid[d];
+	}
+}
+
 static int close_frame(void *arg, fx_open_frame *open)
 {
 	struct state *s = arg;
@@ -166,7 +187,10 @@ static int close_frame(void *arg, fx_open_frame *open)
 		fx_warn(s->ctx, "%lld lines inside the sampled part of k-space are missing and taken as 0: expect aliasing",
 			(long long)holes);
 	}
-	wanted_matrix(encoding_of(s->ctx, &(fx_acquisition){.head = f->head}), f);
+	if (s->matrix == ENCODED)
+		keep_encoded(f);
+	else
+		wanted_matrix(encoding_of(s->ctx, &(fx_acquisition){.head = f->head}), f);
 	status = fx_resize_centred(m, l->k, f->grid, &f->direct);
 	if (status == FX_OK && f->direct == l->k) {
 		fx_array_unref(l->k);
@@ -203,7 +227,9 @@ static int open_gadget(void *self, fx_ctx *ctx)
 	static const fx_collect_ops ops = {.begin = begin, .add = add, .close = close_frame, .discard = discard};
 	struct state *s = self;
 	fx_collect_options options = {
-		.framer = {.max_open = s->max_open_frames}, .partial = s->partial, .fov_factor = 1,
+		.framer = {.max_open = s->max_open_frames, .split_averages = s->averages == SEPARATE_AVERAGES,
+			.split_segments = s->segments == SEPARATE_SEGMENTS},
+		.partial = s->partial, .fov_factor = 1,
 	};
 
 	s->ctx = ctx;
@@ -259,8 +285,9 @@ const fx_gadget fx_plugin = {
 	.abi = FX_ABI, .name = "cartesian",
 	.summary = "Coil images of fully sampled Cartesian frames, by FFT",
 	.description = "Lines are placed by the step counters about the encoding limits' centre, and along the readout about center_sample, "
-		"so that partial Fourier and asymmetric echoes lie right (what is missing is 0). Averages are averaged. k-space is "
-		"zero-filled or cropped to the matrix that the header wants, and the image to its field of view. Accelerated scans are "
+		"so that partial Fourier and asymmetric echoes lie right (what is missing is 0). k-space is "
+		"zero-filled or cropped to the matrix that the header wants, and the image to its field of view. The FFT is orthonormal over the "
+		"encoded matrix. Accelerated scans are "
 		"refused.",
 	.props = props, .state_size = sizeof(struct state),
 	.takes = FX_ACQUISITION, .gives = FX_FRAME, .needs = FX_ACQUISITION, .places = FX_HOST,

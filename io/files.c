@@ -89,6 +89,8 @@ static int open_product(fxi_files *self, const fx_sink_options *options, fx_erro
 		return fxi_product_volume(folder, options, err, out);
 	case FX_FORMAT_TEXT:
 		return fxi_product_text(folder, options, err, out);
+	case FX_FORMAT_MRD_SCAN:
+		return fxi_product_scan(folder, options, err, out);
 	default:
 		return fx_error_set(err, FX_EINVAL, "%s: %d is no known format", name, options->format);
 	}

@@ -9,7 +9,7 @@
  * Serves products into `dir`, which is created (with its parents) where missing. Products are written aside and renamed
  * at commit; an existing file of the same name is replaced. FX_EIO where the folder cannot be made or written to.
  * What each format holds: MRD, files_mrd.c; NIfTI, files_nifti.c; PNG, files_png.c; a volume, files_volume.c;
- * text, files_text.c.
+ * text, files_text.c; raw scans, files_scan.c.
  */
 int fxi_files_folder(const char *dir, fx_error *err, fxi_files **out);
 /** Names, inside the folder, of what was committed so far, in order; *n of them. Owned by `files`, valid until the next commit. */

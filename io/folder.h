@@ -18,6 +18,7 @@ int fxi_product_mrd(fxi_folder *folder, const fx_sink_options *options, fx_error
 int fxi_product_nifti(fxi_folder *folder, const fx_sink_options *options, fx_error *err, fxi_product **out);
 int fxi_product_volume(fxi_folder *folder, const fx_sink_options *options, fx_error *err, fxi_product **out);
 int fxi_product_text(fxi_folder *folder, const fx_sink_options *options, fx_error *err, fxi_product **out);
+int fxi_product_scan(fxi_folder *folder, const fx_sink_options *options, fx_error *err, fxi_product **out);
 int fxi_product_tracts(fxi_folder *folder, const fx_sink_options *options, fx_error *err, fxi_product **out);
 int fxi_product_png_tracts(fxi_folder *folder, const fx_sink_options *options, fx_error *err, fxi_product **out);
 int fxi_product_png(fxi_folder *folder, const fx_sink_options *options, fx_error *err, fxi_product **out);

@@ -32,11 +32,10 @@ int64_t fx_diffusion_counter(int dimension, const ISMRMRD_AcquisitionHeader *hea
 	}
 }
 
-static int64_t expected_by_limits(const fx_header *scan, const fx_encoding *e)
+static int64_t expected_by_limits(const fx_encoding *e, bool own_average)
 {
 	int64_t n1 = fxi_limit_span(&e->limits[FX_STEP_1]), n2 = fxi_limit_span(&e->limits[FX_STEP_2]);
-	/* Averages that are diffusion weightings make frames of their own. */
-	int64_t averages = scan->diffusion_dimension == FX_DIFFUSION_AVERAGE ? 1 : fxi_limit_span(&e->limits[FX_AVERAGE]), n;
+	int64_t averages = own_average ? 1 : fxi_limit_span(&e->limits[FX_AVERAGE]), n;
 
 	/* An undersampled scan leaves out lines that its limits still count. */
 	if (e->acceleration[0] > 1 || e->acceleration[1] > 1)
@@ -47,13 +46,19 @@ static int64_t expected_by_limits(const fx_header *scan, const fx_encoding *e)
 	return n > 1 && n <= MAX_POSITIONS ? n : 0;
 }
 
+/* Averages make frames of their own where they are diffusion weightings, or where that was asked for. */
+static bool separate_averages(const fx_header *scan, const fx_framer_options *options)
+{
+	return scan->diffusion_dimension == FX_DIFFUSION_AVERAGE || (options && options->split_averages);
+}
+
 int64_t fx_framer_expected(const fx_header *scan, int64_t encoding, const fx_framer_options *options)
 {
 	if (options && options->readouts_per_frame > 0)
 		return options->readouts_per_frame;
 	if (encoding < 0 || encoding >= scan->n_encodings)
 		return 0;
-	return expected_by_limits(scan, &scan->encodings[encoding]);
+	return expected_by_limits(&scan->encodings[encoding], separate_averages(scan, options));
 }
 
 bool fx_is_auxiliary(const ISMRMRD_AcquisitionHeader *head)
@@ -103,6 +108,8 @@ int fx_framer_new(const fx_header *scan, const fx_framer_options *options, fx_er
 		f->options.max_open = DEFAULT_MAX_OPEN;
 	f->n_encodings = scan->n_encodings;
 	f->diffusion_dimension = scan->diffusion_dimension;
+	f->own_average = separate_averages(scan, options);
+	f->own_segment = scan->diffusion_dimension == FX_DIFFUSION_SEGMENT || options->split_segments;
 	f->encodings = fx_alloc(scan->n_encodings, sizeof *f->encodings);
 	if (!f->encodings) {
 		fx_framer_free(f);
@@ -112,10 +119,10 @@ int fx_framer_new(const fx_header *scan, const fx_framer_options *options, fx_er
 		fxi_framer_encoding *e = &f->encodings[i];
 
 		memcpy(e->limits, scan->encodings[i].limits, sizeof e->limits);
-		e->expected = expected_by_limits(scan, &scan->encodings[i]);
-		if (scan->diffusion_dimension == FX_DIFFUSION_AVERAGE)
+		e->expected = expected_by_limits(&scan->encodings[i], f->own_average);
+		if (f->own_average)
 			e->limits[FX_AVERAGE].present = false;
-		if (scan->diffusion_dimension == FX_DIFFUSION_SEGMENT)
+		if (f->own_segment)
 			e->limits[FX_SEGMENT].present = false;
 		e->n_segments = fxi_limit_span(&e->limits[FX_SEGMENT]);
 		/* Segment numbers are 16 bits: other limits are nonsense. */
@@ -294,13 +301,15 @@ int fx_framer_add(fx_framer *f, const ISMRMRD_AcquisitionHeader *head, fx_error 
 		.encoding = head->encoding_space_ref, .slice = head->idx.slice, .contrast = head->idx.contrast,
 		.phase = head->idx.phase, .repetition = head->idx.repetition, .set = head->idx.set,
 		.diffusion = (uint16_t)(diffusion > 0 ? diffusion : 0),
+		.average = f->options.split_averages ? head->idx.average : 0,
+		.segment = f->options.split_segments ? head->idx.segment : 0,
 	};
 	int status;
 
-	/* What tells weightings apart counts no averages or segments of a frame. */
-	if (f->diffusion_dimension == FX_DIFFUSION_AVERAGE)
+	/* What tells frames apart counts no averages or segments of a frame. */
+	if (f->own_average)
 		own.idx.average = 0;
-	if (f->diffusion_dimension == FX_DIFFUSION_SEGMENT)
+	if (f->own_segment)
 		own.idx.segment = 0;
 
 	*out = (fx_framed){0};

@@ -8,6 +8,7 @@
 /** The counters that separate frames. */
 typedef struct fxi_frame_key {
 	uint16_t encoding, slice, contrast, phase, repetition, set;
+	uint16_t average, segment; /* 0 where these accumulate */
 	uint16_t diffusion; /* fx_diffusion_counter; 0 where one of the others is it, or none */
 } fxi_frame_key;
 
@@ -58,6 +59,7 @@ typedef struct fxi_stream {
 struct fx_framer {
 	fx_framer_options options;
 	int diffusion_dimension;   /* enum fx_diffusion_dimension */
+	bool own_average, own_segment; /* these make frames of their own: asked for, or what tells weightings apart */
 	int64_t n_encodings;
 	fxi_framer_encoding *encodings;
 	int64_t n_open, capacity;

@@ -8,7 +8,8 @@
 bool fxi_key_same(const fxi_frame_key *a, const fxi_frame_key *b)
 {
 	return a->encoding == b->encoding && a->slice == b->slice && a->contrast == b->contrast && a->phase == b->phase &&
-		a->repetition == b->repetition && a->set == b->set && a->diffusion == b->diffusion;
+		a->repetition == b->repetition && a->set == b->set && a->diffusion == b->diffusion && a->average == b->average &&
+		a->segment == b->segment;
 }
 
 /* Multiply and shift over both halves of the key; the multiplier is the odd number nearest 2^64 / golden ratio. */
@@ -17,6 +18,7 @@ static uint64_t hash(const fxi_frame_key *key)
 	uint64_t a = (uint64_t)key->encoding << 48 | (uint64_t)key->slice << 32 | (uint64_t)key->contrast << 16 | key->phase;
 	uint64_t b = (uint64_t)key->diffusion << 32 | (uint64_t)key->repetition << 16 | key->set;
 
+	b ^= (uint64_t)key->average << 48 ^ ((uint64_t)key->segment << 16 | key->segment) * 0x9e3779b1u;
 	a = (a ^ (b * 0x9e3779b97f4a7c15u)) * 0x9e3779b97f4a7c15u;
 	return a ^ (a >> 32);
 }

@@ -316,6 +316,11 @@ int fx_sink_tracts(fx_ctx *ctx, fx_sink *sink, const fx_tracts *tracts)
 		cannot_hold(ctx, "tracts");
 }
 
+int fx_sink_scan(fx_ctx *ctx, fx_sink *sink, fx_msg *msg)
+{
+	return sink->product->add_scan ? sink->product->add_scan(sink->product, msg, &ctx->err) : cannot_hold(ctx, "readouts");
+}
+
 int fx_sink_text(fx_ctx *ctx, fx_sink *sink, const char *text)
 {
 	return sink->product->add_text ? sink->product->add_text(sink->product, text, &ctx->err) : cannot_hold(ctx, "text");

@@ -22,6 +22,7 @@ struct fxi_product {
 	int (*add_volume)(fxi_product *self, const fx_volume *volume, fx_error *err);
 	int (*add_tracts)(fxi_product *self, const fx_tracts *tracts, fx_error *err);
 	int (*add_text)(fxi_product *self, const char *text, fx_error *err);
+	int (*add_scan)(fxi_product *self, fx_msg *readout, fx_error *err); /**< or waveform */
 	/** Finishes the file(s), renames them into place, adds their names to the run's list; frees self. */
 	int (*commit)(fxi_product *self, fx_error *err);
 	void (*abandon)(fxi_product *self); /**< removes what was written aside; frees self */

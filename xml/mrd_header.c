@@ -68,6 +68,9 @@ void fx_header_free(fx_header *h)
 	free(h->diffusion);
 	free(h->diffusion_scheme);
 	params_free(&h->user);
+	for (int64_t i = 0; i < h->n_coil_names; i++)
+		free(h->coil_names[i]);
+	free(h->coil_names);
 	free(h->xml);
 	free(h);
 }
@@ -390,6 +393,25 @@ static int read_diffusion(const xmlNode *node, fx_error *err, fx_header *h)
 	return status;
 }
 
+static int read_coil_names(const xmlNode *system, fx_error *err, fx_header *h)
+{
+	int64_t n = 0;
+
+	for (const xmlNode *node = fxi_xml_child(system, "coilLabel"); node; node = fxi_xml_next(node, "coilLabel"))
+		n++;
+	if (n == 0)
+		return FX_OK;
+	h->coil_names = calloc((size_t)n, sizeof *h->coil_names);
+	if (!h->coil_names)
+		return no_memory(err);
+	for (const xmlNode *node = fxi_xml_child(system, "coilLabel"); node; node = fxi_xml_next(node, "coilLabel")) {
+		h->coil_names[h->n_coil_names] = fxi_xml_text(fxi_xml_child(node, "coilName"));
+		if (!h->coil_names[h->n_coil_names++])
+			return no_memory(err);
+	}
+	return FX_OK;
+}
+
 static int read_header(const xmlNode *root, fx_error *err, fx_header *h)
 {
 	const xmlNode *system = fxi_xml_child(root, "acquisitionSystemInformation");
@@ -420,6 +442,8 @@ static int read_header(const xmlNode *root, fx_error *err, fx_header *h)
 		status = read_diffusion(fxi_xml_child(root, "sequenceParameters"), err, h);
 	if (status == FX_OK)
 		status = read_params(fxi_xml_child(root, "userParameters"), err, &h->user);
+	if (status == FX_OK)
+		status = read_coil_names(system, err, h);
 	return status;
 }
 

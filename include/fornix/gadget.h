@@ -92,7 +92,8 @@ enum fx_format {
 	FX_FORMAT_MRD = 1, FX_FORMAT_NIFTI, FX_FORMAT_PNG, /* take images; PNG takes tracts too */
 	FX_FORMAT_VOLUME,                                  /* one fx_volume as NIfTI */
 	FX_FORMAT_TCK, FX_FORMAT_TRK, FX_FORMAT_TRX,       /* take tracts */
-	FX_FORMAT_TEXT                                     /* takes text: JSON, CSV, b-tables */
+	FX_FORMAT_TEXT,                                    /* takes text: JSON, CSV, b-tables */
+	FX_FORMAT_MRD_SCAN                                 /* takes readouts and waveforms: a raw scan */
 };
 
 typedef struct fx_sink_options {
@@ -100,6 +101,7 @@ typedef struct fx_sink_options {
 	const char *name;   /**< file name inside the output folder, e.g. "image.nii.gz"; no folder part */
 	bool complex_values;/**< NIfTI: keep complex64 instead of the magnitude */
 	double window_low, window_high; /**< PNG: percentiles of the shown range, 0..100 */
+	const char *header_xml; /**< FX_FORMAT_MRD_SCAN: the header to store, as fx_scan has it; borrowed until fx_sink_open returns */
 	const fx_tracts_info *tracts; /**< tract formats and PNG of tracts: of the set to come; borrowed until fx_sink_open returns */
 } fx_sink_options;
 
@@ -125,6 +127,8 @@ FX_EXPORT int fx_sink_volume(fx_ctx *ctx, fx_sink *sink, const fx_volume *volume
 FX_EXPORT int fx_sink_tracts(fx_ctx *ctx, fx_sink *sink, const fx_tracts *tracts);
 /** Adds text to a FX_FORMAT_TEXT sink. */
 FX_EXPORT int fx_sink_text(fx_ctx *ctx, fx_sink *sink, const char *text);
+/** Adds a readout or a waveform (borrowed) to a FX_FORMAT_MRD_SCAN sink. The file is written without any too. */
+FX_EXPORT int fx_sink_scan(fx_ctx *ctx, fx_sink *sink, fx_msg *msg);
 /** Opens a FX_FORMAT_VOLUME sink, gives it the volume and commits it. */
 FX_EXPORT int fx_write_volume(fx_ctx *ctx, const char *name, const fx_volume *volume);
 /** Finishes and renames; ends the sink's life, also on failure. */

@@ -322,7 +322,7 @@ enum fx_partial { FX_PARTIAL_EMIT = 0, FX_PARTIAL_REFUSE };
 
 /**
  * Sorts readouts into frames. Encodings, slices, contrasts, phases, repetitions and sets separate frames; segments and
- * averages accumulate. A frame is complete
+ * averages accumulate, unless split_averages or split_segments says otherwise. A frame is complete
  * - on a LAST flag: LAST_IN_SLICE ends the readout's own frame (but not at the end of an average that, by the limits, is
  *   not the last one); LAST_IN_PHASE, SET and CONTRAST end it and the frames of the same phase, set or contrast that
  *   have as many readouts; LAST_IN_REPETITION ends the repetition's frames, LAST_IN_MEASUREMENT all;
@@ -340,6 +340,8 @@ typedef struct fx_framer_options {
 	int64_t readouts_per_frame; /**< 0: by flags, limits and counters */
 	int64_t frame_step;         /**< readouts between the starts of counted frames; 0: readouts_per_frame */
 	int64_t max_open;           /**< frames that may be open at once; 0: 256 */
+	bool split_averages;        /**< averages make frames of their own too, instead of accumulating */
+	bool split_segments;        /**< likewise segments */
 } fx_framer_options;
 
 /** What the framer says of one readout. */

@@ -86,6 +86,8 @@ typedef struct fx_header {
 	                                   fx_gradients_from_header */
 	char *diffusion_scheme;       /**< or NULL */
 	fx_params user;               /**< userParameters, however deeply nested */
+	int64_t n_coil_names;         /**< coilLabel elements; the i-th names coil i, as writers list them */
+	char **coil_names;
 	char *xml;                    /**< the text as it came, NUL-terminated */
 } fx_header;
 

@@ -21,13 +21,15 @@ typedef struct harness_volume {
 /* A file that a gadget wrote through fx_sink and committed. */
 typedef struct harness_product {
 	char *name;
-	fx_sink_options options;  /* its name is the one above, its tracts a copy (or NULL) */
+	fx_sink_options options;  /* its name is the one above, its tracts and header_xml copies (or NULL) */
 	fx_msg **images;          /* copies that share the arrays */
 	int64_t n_images;
 	harness_volume *volumes;
 	int64_t n_volumes;
 	fx_msg **tracts;          /* likewise; end marks too */
 	int64_t n_tracts;
+	fx_msg **scan;            /* readouts and waveforms, in order */
+	int64_t n_scan;
 	char *text;               /* all that it was given; NULL where nothing came */
 } harness_product;
 

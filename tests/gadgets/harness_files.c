@@ -28,7 +28,11 @@ void harness_product_clear(harness_product *p)
 	for (int64_t i = 0; i < p->n_tracts; i++)
 		fx_drop(p->tracts[i]);
 	g_free(p->tracts);
+	for (int64_t i = 0; i < p->n_scan; i++)
+		fx_drop(p->scan[i]);
+	g_free(p->scan);
 	g_free(p->text);
+	g_free((void *)(uintptr_t)p->options.header_xml);
 	g_free((void *)(uintptr_t)p->options.tracts);
 	g_free(p->name);
 }
@@ -101,6 +105,17 @@ static int add_text(fxi_product *self, const char *text, fx_error *err)
 	return FX_OK;
 }
 
+static int add_scan(fxi_product *self, fx_msg *msg, fx_error *err)
+{
+	struct product *p = (struct product *)self;
+
+	if (!(fx_msg_kind(msg) & ((unsigned)FX_ACQUISITION | FX_WAVEFORM)))
+		return fx_error_set(err, FX_EINVAL, "%s: neither a readout nor a waveform", p->keeps.name);
+	p->keeps.scan = g_renew(fx_msg *, p->keeps.scan, p->keeps.n_scan + 1);
+	p->keeps.scan[p->keeps.n_scan++] = fx_msg_ref(msg);
+	return FX_OK;
+}
+
 static int commit(fxi_product *self, fx_error *err)
 {
 	struct product *p = (struct product *)self;
@@ -139,6 +154,9 @@ static fxi_product product_of(const fx_sink_options *o)
 	case FX_FORMAT_TEXT:
 		base.add_text = add_text;
 		break;
+	case FX_FORMAT_MRD_SCAN:
+		base.add_scan = add_scan;
+		break;
 	case FX_FORMAT_TCK:
 	case FX_FORMAT_TRK:
 	case FX_FORMAT_TRX:
@@ -163,12 +181,15 @@ static int open_product(fxi_files *self, const fx_sink_options *options, fx_erro
 	struct product *p;
 
 	*out = NULL;
+	if (options->format == FX_FORMAT_MRD_SCAN && !options->header_xml)
+		return fx_error_set(err, FX_EINVAL, "%s: opened without a header", options->name);
 	if (of_tracts && !options->tracts)
 		return fx_error_set(err, FX_EINVAL, "%s: opened without what its tracts share", options->name);
 	p = g_new0(struct product, 1);
 	p->base = product_of(options);
 	p->files = (struct harness_files *)self;
 	p->keeps.options = *options;
+	p->keeps.options.header_xml = g_strdup(options->header_xml);
 	if (options->tracts)
 		p->keeps.options.tracts = g_memdup2(options->tracts, sizeof *options->tracts);
 	p->keeps.name = g_strdup(options->name);

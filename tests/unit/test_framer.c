@@ -11,6 +11,7 @@ struct run {
 	fx_framer *f;
 	fx_error err;
 	int status;
+	bool split_averages, split_segments;
 	char log[4096];
 };
 
@@ -21,7 +22,8 @@ static void limit(struct run *r, int counter, int64_t max)
 
 static void start(struct run *r, int64_t per_frame, int64_t step, int64_t max_open)
 {
-	fx_framer_options options = {.readouts_per_frame = per_frame, .frame_step = step, .max_open = max_open};
+	fx_framer_options options = {.readouts_per_frame = per_frame, .frame_step = step, .max_open = max_open,
+		.split_averages = r->split_averages, .split_segments = r->split_segments};
 
 	for (int i = 0; i < 2; i++)
 		if (r->encodings[i].acceleration[0] == 0)
@@ -141,6 +143,38 @@ static void averages_accumulate(void)
 			ADD(&s, 0, .average = average, .kspace_encode_step_1 = line);
 	end(&s);
 	EXPECT(&s, "0 0 0 0 |0 ");
+}
+
+/* Asked for, averages and segments are frames: by flags, by the limits' count without them, and interleaved. */
+static void averages_and_segments_apart(void)
+{
+	struct run r = {0}, s = {0}, t = {0};
+
+	r.split_averages = true;
+	limit(&r, FX_AVERAGE, 1);
+	start(&r, 0, 0, 0);
+	for (uint16_t average = 0; average < 2; average++)
+		for (uint16_t line = 0; line < 2; line++)
+			ADD(&r, line ? ISMRMRD_ACQ_LAST_IN_SLICE : 0, .average = average, .kspace_encode_step_1 = line);
+	end(&r);
+	EXPECT(&r, "0 0 |0 1 1 |1 ");
+	s.split_averages = true;
+	limit(&s, FX_STEP_1, 1);
+	limit(&s, FX_AVERAGE, 1);
+	start(&s, 0, 0, 0);
+	for (uint16_t line = 0; line < 2; line++)
+		for (uint16_t average = 0; average < 2; average++)
+			ADD(&s, 0, .average = average, .kspace_encode_step_1 = line);
+	end(&s);
+	EXPECT(&s, "0 1 0 |0 1 |1 ");
+	t.split_segments = true;
+	limit(&t, FX_SEGMENT, 1);
+	start(&t, 0, 0, 0);
+	for (uint16_t line = 0; line < 4; line++)
+		ADD(&t, 0, .segment = line & 1, .kspace_encode_step_1 = line);
+	ADD(&t, 0, .repetition = 1);
+	end(&t);
+	EXPECT(&t, "0 1 0 1 ~|0 ~|1 2 .2 ");
 }
 
 static void limits_close(void)
@@ -364,6 +398,7 @@ static CU_TestInfo tests[] = {
 	{"one flagged readout is a frame", one_flagged_readout_is_a_frame},
 	{"flags cover other frames", flags_cover_other_frames},
 	{"averages accumulate", averages_accumulate},
+	{"averages and segments apart", averages_and_segments_apart},
 	{"limits close, phases interleaved", limits_close},
 	{"limits that are not believed", limits_that_are_not_believed},
 	{"segments accumulate", segments_accumulate},

@@ -54,6 +54,8 @@ static void full_header(void)
 		"</measurementInformation>"
 		"<acquisitionSystemInformation><systemFieldStrength_T>2.89362</systemFieldStrength_T>"
 		"<relativeReceiverNoiseBandwidth>0.793</relativeReceiverNoiseBandwidth><receiverChannels>32</receiverChannels>"
+		"<coilLabel><coilNumber>7</coilNumber><coilName>Spine_1:SP1</coilName></coilLabel>"
+		"<coilLabel><coilNumber>3</coilNumber><coilName>Loop &amp; 2</coilName></coilLabel>"
 		"</acquisitionSystemInformation>"
 		"<experimentalConditions><H1resonanceFrequency_Hz>123249220</H1resonanceFrequency_Hz></experimentalConditions>"
 		"<encoding>" SPACES "<reconSpace>" MATRIX("4", "5", "6") FOV("40", "50", "60") "</reconSpace>"
@@ -75,6 +77,9 @@ static void full_header(void)
 	CU_ASSERT_EQUAL(h->field_t, 2.89362);
 	CU_ASSERT_EQUAL(h->noise_bandwidth, 0.793);
 	CU_ASSERT_EQUAL(h->receiver_channels, 32);
+	CU_ASSERT_EQUAL_FATAL(h->n_coil_names, 2);
+	CU_ASSERT_STRING_EQUAL(h->coil_names[0], "Spine_1:SP1");
+	CU_ASSERT_STRING_EQUAL(h->coil_names[1], "Loop & 2");
 	CU_ASSERT_EQUAL(h->h1_hz, 123249220);
 	CU_ASSERT_EQUAL_FATAL(h->n_encodings, 2);
 	CU_ASSERT_EQUAL(e->encoded.matrix[0], 8);
