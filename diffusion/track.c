@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* track.c - the tracker: checks what was asked, takes seeds to voxel indices, and makes a tract message of what the backend gives. */
-#include <fornix/diffusion.h>
+#include "diffusion/track_bits.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -15,6 +15,10 @@ struct fx_tracker {
 	fx_track_spec spec;
 	fx_track_plan plan;
 	double inverse[3][4];
+	fx_metric_arrays arrays; /* where the backend works */
+	void *prepared;
+	fx_track_keep keep;      /* bits NULL: everything is kept */
+	int64_t n_missed;
 };
 
 static int check_spec(fx_math *m, const fx_track_spec *s)
@@ -26,6 +30,8 @@ static int check_spec(fx_math *m, const fx_track_spec *s)
 	if (s->method == FX_TRACK_STREAMLINE && s->integrator == FX_INTEGRATOR_FROZEN)
 		return fx_math_fail(m, FX_EINVAL, "the frozen integrator is for geodesics: a streamline has no Christoffel symbols to freeze; "
 			"take euler, rk2 or rk4");
+	if (s->form < 0 || s->form >= FX_N_TRACK_FORMS)
+		return fx_math_fail(m, FX_EINVAL, "there is no form %d of a field", s->form);
 	if (!(s->step > 0) || !isfinite(s->step))
 		return fx_math_fail(m, FX_EINVAL, "a step of %g cannot be taken; it must be above 0", s->step);
 	if (s->max_steps < 1)
@@ -75,7 +81,7 @@ static int make_plan(fx_tracker *t)
 		return status;
 	fx_lattice_voxel_mm(l, mm);
 	voxel = fmin(mm[0], fmin(mm[1], mm[2]));
-	t->plan = (fx_track_plan){.method = s->method, .integrator = s->integrator,
+	t->plan = (fx_track_plan){.method = s->method, .integrator = s->integrator, .form = s->form,
 		.step = s->step_in_voxels ? s->step * voxel : s->step, .voxel = voxel, .max_steps = s->max_steps,
 		.max_length = s->max_length_mm, .min_length = s->min_length_mm, .both_ways = s->both_ways,
 		.stop_mask = s->stop_mask, .stop_fa = s->stop_fa, .stop_angle = s->stop_angle, .stop_md = s->stop_md};
@@ -88,12 +94,33 @@ static int make_plan(fx_tracker *t)
 	return FX_OK;
 }
 
+/* What the steps read, where the backend works; what they do not read stays where it is. */
+static int place_metric(fx_tracker *t)
+{
+	const fx_track_spec *s = &t->spec;
+	const fx_metric *g = t->metric;
+	const struct {
+		fx_array *from, **to;
+	} all[] = {
+		{g->field, &t->arrays.field}, {g->d, &t->arrays.d}, {g->mask, &t->arrays.mask},
+		{s->stop_fa > 0 ? g->fa : NULL, &t->arrays.fa}, {s->stop_md > 0 ? g->md : NULL, &t->arrays.md},
+	};
+	int status = FX_OK;
+
+	for (size_t i = 0; i < sizeof all / sizeof all[0] && status == FX_OK; i++)
+		if (all[i].from)
+			status = t->m->ops->upload(t->m, all[i].from, all[i].to);
+	return status == FX_OK ? t->m->ops->track_prepare(t->m, &t->plan, &t->arrays, &t->prepared) : status;
+}
+
 int fx_tracker_new(fx_math *m, const fx_metric *metric, const fx_track_spec *spec, fx_tracker **out)
 {
 	int status = check_spec(m, spec);
 	fx_tracker *t;
 
 	*out = NULL;
+	if (status == FX_OK)
+		status = fx_math_need(m, m->ops->track_prepare && m->ops->track_batch, "fibre tracking");
 	if (status == FX_OK)
 		status = check_metric(m, metric, spec);
 	if (status != FX_OK)
@@ -105,8 +132,10 @@ int fx_tracker_new(fx_math *m, const fx_metric *metric, const fx_track_spec *spe
 	t->metric = metric;
 	t->spec = *spec;
 	status = make_plan(t);
+	if (status == FX_OK)
+		status = place_metric(t);
 	if (status != FX_OK) {
-		fx_free(t);
+		fx_tracker_free(t);
 		return status;
 	}
 	*out = t;
@@ -115,7 +144,35 @@ int fx_tracker_new(fx_math *m, const fx_metric *metric, const fx_track_spec *spe
 
 void fx_tracker_free(fx_tracker *t)
 {
+	if (!t)
+		return;
+	if (t->prepared)
+		t->m->ops->track_release(t->m, t->prepared);
+	fx_array_unref(t->arrays.field);
+	fx_array_unref(t->arrays.d);
+	fx_array_unref(t->arrays.fa);
+	fx_array_unref(t->arrays.md);
+	fx_array_unref(t->arrays.mask);
+	fx_array_unref((fx_array *)(uintptr_t)t->keep.bits);
 	fx_free(t);
+}
+
+int fx_tracker_keep(fx_tracker *t, const fx_regions *sources, const fx_regions *targets, int require)
+{
+	fx_array *bits = NULL, *there = NULL;
+	int status = fxi_track_bits(t->m, &t->metric->lattice, sources, targets, require, &bits, &t->keep.any, &t->keep.all);
+
+	if (status == FX_OK)
+		status = t->m->ops->upload(t->m, bits, &there);
+	fx_array_unref(bits);
+	fx_array_unref((fx_array *)(uintptr_t)t->keep.bits);
+	t->keep.bits = there;
+	return status;
+}
+
+int64_t fx_tracker_missed(const fx_tracker *t)
+{
+	return t->n_missed;
 }
 
 /* Seeds in voxel indices, directions in voxels (new, where the backend works). */
@@ -193,10 +250,8 @@ static int message_of(fx_tracker *t, fx_tracts_info *info, fx_track_arrays *a, i
 
 int fx_tracker_run(fx_tracker *t, fx_tracts_info *info, const fx_array *seeds, int64_t first_seed, fx_msg **out, int64_t *n_outside)
 {
-	fx_metric *metric = (fx_metric *)(uintptr_t)t->metric;
-	const fx_metric_arrays arrays = {.field = metric->field, .d = metric->d, .fa = metric->fa, .md = metric->md,
-		.mask = metric->mask};
 	fx_array *starts = NULL;
+	fx_track_counts counts = {0};
 	fx_track_arrays a = {0};
 	int status;
 
@@ -209,7 +264,9 @@ int fx_tracker_run(fx_tracker *t, fx_tracts_info *info, const fx_array *seeds, i
 		return fx_math_fail(t->m, FX_ENOTSUP, "seeds are numbered up to 4294967295, and these start at %lld", (long long)first_seed);
 	status = starts_of(t, seeds, &starts);
 	if (status == FX_OK)
-		status = t->m->ops->track_batch(t->m, &t->plan, &arrays, starts, &a, n_outside);
+		status = t->m->ops->track_batch(t->m, &t->plan, &t->arrays, t->prepared, t->keep.bits ? &t->keep : NULL, starts, &a, &counts);
+	*n_outside = counts.n_outside;
+	t->n_missed += counts.n_missed;
 	fx_array_unref(starts);
 	if (status == FX_OK)
 		status = message_of(t, info, &a, first_seed, out);

@@ -94,6 +94,8 @@ static const fx_backend host = {
 	.tensor_fit = fxi_host_tensor_fit,
 	.tensor_accumulate = fxi_host_tensor_accumulate,
 	.tensor_solve = fxi_host_tensor_solve,
+	.track_prepare = fxi_host_track_prepare,
+	.track_release = fxi_host_track_release,
 	.track_batch = fxi_host_track_batch,
 };
 

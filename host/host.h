@@ -57,7 +57,9 @@ int fxi_host_tensor_solve(fx_math *m, const fx_tensor_design *design, const fx_a
 	const fx_array *mask, const fx_tensor_arrays *out);
 
 /* track.c */
-int fxi_host_track_batch(fx_math *m, const fx_track_plan *plan, const fx_metric_arrays *metric, const fx_array *starts,
-	fx_track_arrays *out, int64_t *n_outside);
+int fxi_host_track_prepare(fx_math *m, const fx_track_plan *plan, const fx_metric_arrays *metric, void **prepared);
+void fxi_host_track_release(fx_math *m, void *prepared);
+int fxi_host_track_batch(fx_math *m, const fx_track_plan *plan, const fx_metric_arrays *metric, void *prepared, const fx_track_keep *keep,
+	const fx_array *starts, fx_track_arrays *out, fx_track_counts *counts);
 
 #endif

@@ -195,14 +195,31 @@ static void set_field(fxi_track_job *j)
 	}
 }
 
-int fxi_host_track_batch(fx_math *m, const fx_track_plan *plan, const fx_metric_arrays *metric, const fx_array *starts,
-	fx_track_arrays *out, int64_t *n_outside)
+int fxi_host_track_prepare(fx_math *m, const fx_track_plan *plan, const fx_metric_arrays *metric, void **prepared)
+{
+	(void)metric;
+	*prepared = NULL;
+	if (plan->form != FX_TRACK_FORM_AUTO && plan->form != FX_TRACK_FORM_KERNEL)
+		return fx_math_fail(m, FX_ENOTSUP, "the host reads fields in single precision alone (form auto or kernel); the other forms are a "
+			"GPU's: set the backend to cuda, or the form to auto");
+	return FX_OK;
+}
+
+void fxi_host_track_release(fx_math *m, void *prepared)
+{
+	(void)m;
+	(void)prepared;
+}
+
+int fxi_host_track_batch(fx_math *m, const fx_track_plan *plan, const fx_metric_arrays *metric, void *prepared, const fx_track_keep *keep,
+	const fx_array *starts, fx_track_arrays *out, fx_track_counts *counts)
 {
 	int64_t n = starts->dims[1], n_workers = m->n_threads < n ? m->n_threads : n;
-	fxi_track_job j = {.m = m, .plan = plan, .metric = metric, .starts = starts->data, .n = n,
+	fxi_track_job j = {.m = m, .plan = plan, .metric = metric, .keep = keep, .starts = starts->data, .n = n,
 		.cos_angle = (float)cos(plan->stop_angle * acos(-1) / 180)};
 	int status;
 
+	(void)prepared;
 	*out = (fx_track_arrays){0};
 	set_field(&j);
 	j.fibres = fx_alloc(n, sizeof *j.fibres);
@@ -219,7 +236,7 @@ int fxi_host_track_batch(fx_math *m, const fx_track_plan *plan, const fx_metric_
 		fx_math_fail(m, status, "stopped before the end");
 	else
 		status = collect(&j, out);
-	*n_outside = j.n_outside;
+	*counts = (fx_track_counts){.n_outside = j.n_outside, .n_missed = j.n_missed};
 	for (int64_t i = 0; i < n; i++)
 		fx_free(j.fibres[i].points);
 	fx_free(j.fibres);

@@ -11,7 +11,7 @@
 
 /** What became of a seed. */
 typedef struct fxi_fibre {
-	float *points;              /**< {4, n}: RAS mm and Riemannian length; NULL where there is no fibre */
+	float *points;              /**< {4, n}: RAS mm and Riemannian length; NULL where there is no fibre to keep */
 	int64_t n;
 	float values[FX_N_VALUES];
 } fxi_fibre;
@@ -21,12 +21,13 @@ typedef struct fxi_track_job {
 	fx_math *m;
 	const fx_track_plan *plan;
 	const fx_metric_arrays *metric;
+	const fx_track_keep *keep;  /**< or NULL */
 	fxi_track_field field;
 	const double *starts;       /**< {6, n} */
 	int64_t n, n_lanes;         /**< seeds; lanes of a worker that are used */
 	float cos_angle;
 	fxi_fibre *fibres;          /**< n */
-	_Atomic int64_t next, n_outside;
+	_Atomic int64_t next, n_outside, n_missed;
 	atomic_int status;
 } fxi_track_job;
 
@@ -43,6 +44,8 @@ typedef struct fxi_lane {
 	float v[3], square, drift, towards[3];
 	double towards_length;      /**< where the direction was `towards` */
 	int stop_end;
+	uint32_t seen;              /**< bits of the voxels that it came near */
+	double last[3];             /**< the last point that was kept */
 } fxi_lane;
 
 /** Puts the next seed that has a start into lane l; false where none is left. */

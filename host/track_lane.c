@@ -85,6 +85,7 @@ void fxi_lane_set_out(fxi_lane *lane, fxi_track_lanes *s, int l)
 	lane->steps = 0;
 	lane->here_length = lane->here_riemann = 0;
 	lane->set_out = false;
+	memcpy(lane->last, lane->start, sizeof lane->last);
 }
 
 bool fxi_lane_load(fxi_track_job *j, fxi_lane *lane, fxi_track_lanes *s, int l)
@@ -111,9 +112,43 @@ bool fxi_lane_load(fxi_track_job *j, fxi_lane *lane, fxi_track_lanes *s, int l)
 		lane->n = lane->n_forward = 0;
 		lane->length = lane->riemann = 0;
 		lane->drift = 0;
+		lane->seen = 0;
 		fxi_lane_set_out(lane, s, l);
 		return true;
 	}
+}
+
+/* The bits of all voxels that the box around two places, and a little more, meets. */
+static uint32_t bits_between(const fxi_track_job *j, const double a[3], const double b[3])
+{
+	const uint32_t *bits = j->keep->bits->data;
+	const int64_t *n = j->field.dims;
+	int64_t low[3], high[3];
+	uint32_t seen = 0;
+
+	for (int k = 0; k < 3; k++) {
+		low[k] = (int64_t)floor(fmin(a[k], b[k]) + 0.5 - FX_TRACK_NEAR);
+		high[k] = (int64_t)floor(fmax(a[k], b[k]) + 0.5 + FX_TRACK_NEAR);
+		low[k] = low[k] > 0 ? low[k] : 0;
+		high[k] = high[k] < n[k] - 1 ? high[k] : n[k] - 1;
+	}
+	for (int64_t z = low[2]; z <= high[2]; z++)
+		for (int64_t y = low[1]; y <= high[1]; y++)
+			for (int64_t x = low[0]; x <= high[0]; x++)
+				seen |= bits[(z * n[1] + y) * n[0] + x];
+	return seen;
+}
+
+/* What the step to the point at hand comes near to. */
+static void see(const fxi_track_job *j, fxi_lane *lane, const double x[3])
+{
+	lane->seen |= bits_between(j, lane->n > 0 ? lane->last : x, x);
+	memcpy(lane->last, x, sizeof lane->last);
+}
+
+static bool worth_keeping(const fxi_track_job *j, const fxi_lane *lane)
+{
+	return !j->keep || ((j->keep->any == 0 || (lane->seen & j->keep->any)) && (lane->seen & j->keep->all) == j->keep->all);
 }
 
 static bool keep_point(fxi_track_job *j, fxi_lane *lane, const fxi_track_lanes *s, int l)
@@ -134,6 +169,8 @@ static bool keep_point(fxi_track_job *j, fxi_lane *lane, const fxi_track_lanes *
 		lane->points = more;
 		lane->capacity = capacity;
 	}
+	if (j->keep)
+		see(j, lane, (const double[]){x, y, z});
 	to = lane->points + 4 * lane->n++;
 	to[0] = (float)(a[0][0] * x + a[0][1] * y + a[0][2] * z + a[0][3]);
 	to[1] = (float)(a[1][0] * x + a[1][1] * y + a[1][2] * z + a[1][3]);
@@ -223,6 +260,10 @@ static bool join(fxi_track_job *j, fxi_lane *lane, double length, double riemann
 
 	if (lane->n < 2 || length < j->plan->min_length)
 		return true;
+	if (!worth_keeping(j, lane)) {
+		atomic_fetch_add(&j->n_missed, 1);
+		return true;
+	}
 	f->points = fx_alloc(lane->n, 4 * sizeof *f->points);
 	if (!f->points)
 		return false;

@@ -98,6 +98,7 @@ typedef struct fx_tensor_arrays {
 /** How track_batch tracks; see fx_track_spec. Lengths in mm. */
 typedef struct fx_track_plan {
 	int method, integrator; /**< enum fx_track_method, enum fx_integrator */
+	int form;               /**< enum fx_track_form */
 	double step, voxel;     /**< of a step; over which stop_angle is taken */
 	int64_t max_steps;
 	double max_length, min_length;
@@ -111,6 +112,23 @@ typedef struct fx_track_plan {
 typedef struct fx_track_arrays {
 	fx_array *offsets, *points, *riemann, *values, *seeds;
 } fx_track_arrays;
+
+/**
+ * Which fibres are worth keeping. A fibre sees the bits of every voxel (the nearest of a place) that it comes within FX_TRACK_NEAR of; of a step,
+ * those of the box around its two ends. It is kept where it saw a bit of `any` (0: not asked for) and all bits of `all`.
+ */
+typedef struct fx_track_keep {
+	const fx_array *bits;    /**< u32 {x, y, z} where the backend works, of the volume that is tracked in */
+	uint32_t any, all;
+} fx_track_keep;
+/** Voxels: above what positions lose to single precision, so that a fibre that touches a region is never missed. */
+#define FX_TRACK_NEAR 2e-3
+
+/** What became of a batch's seeds that gave no fibre (others were too short). */
+typedef struct fx_track_counts {
+	int64_t n_outside;       /**< outside the volume or the mask, or where a stop holds already */
+	int64_t n_missed;        /**< tracked, long enough, and not to be kept */
+} fx_track_counts;
 
 /** The normal operator A = sum_c conj(S_c) T S_c + lambda W^H W of images {x,y,z}. */
 typedef struct fx_normal {
@@ -264,13 +282,19 @@ struct fx_backend {
 	int (*tensor_solve)(fx_math *m, const fx_tensor_design *design, const fx_array *sums, const fx_array *seen,
 		const fx_array *mask, const fx_tensor_arrays *out);
 	/**
+	 * The field in the form that a plan asks for, for many batches: *prepared is NULL where nothing has to be made. The metric's arrays are
+	 * borrowed and must outlive it. FX_ENOTSUP for a form that this backend does not have.
+	 */
+	int (*track_prepare)(fx_math *m, const fx_track_plan *plan, const fx_metric_arrays *metric, void **prepared);
+	void (*track_release)(fx_math *m, void *prepared);
+	/**
 	 * Fibres from starts f64 {6, n}: position in voxel indices, direction in voxels of any length (0, 0, 0: the principal
 	 * eigenvector of D there). The arrays of *out are new; fibres come in the order of their starts, and `seeds` number these from
-	 * 0. Starts outside the volume or the mask, or where a stop holds already, are counted in *n_outside. Positions are kept in double,
-	 * all else in single. On failure *out may hold arrays, which the caller drops.
+	 * 0. Only what `keep` (NULL: everything) lets through is put there. Positions are kept to 1e-7 voxel a step, in double or as a cell and a
+	 * fraction; all else in single. `prepared` is of the same plan and metric. On failure *out may hold arrays, which the caller drops.
 	 */
-	int (*track_batch)(fx_math *m, const fx_track_plan *plan, const fx_metric_arrays *metric, const fx_array *starts,
-		fx_track_arrays *out, int64_t *n_outside);
+	int (*track_batch)(fx_math *m, const fx_track_plan *plan, const fx_metric_arrays *metric, void *prepared, const fx_track_keep *keep,
+		const fx_array *starts, fx_track_arrays *out, fx_track_counts *counts);
 };
 
 /** The CPU backend, always there. */

@@ -247,6 +247,15 @@ enum fx_integrator { FX_INTEGRATOR_EULER = 0, FX_INTEGRATOR_RK2, FX_INTEGRATOR_R
 	FX_INTEGRATOR_FROZEN /* van Aart et al.'s own: the midpoint with the Christoffel symbols of the step's start; order 1 */ };
 
 /**
+ * How the field is read between voxels. The host has the first two, which are one there. On a GPU (docs/diffusion.md states each one's error):
+ * KERNEL, single precision, interpolated in the kernel; HALF, the same of numbers kept in half precision; TEXTURE and TEXTURE_HALF,
+ * by the texture units, whose weights have 8 fractional bits; COMPACT, six numbers a voxel: derivatives are taken in the kernel,
+ * by differences of voxels, which near the mask's border are not those of fx_metric_build.
+ */
+enum fx_track_form { FX_TRACK_FORM_AUTO = 0 /* KERNEL */, FX_TRACK_FORM_KERNEL, FX_TRACK_FORM_HALF, FX_TRACK_FORM_TEXTURE,
+	FX_TRACK_FORM_TEXTURE_HALF, FX_TRACK_FORM_COMPACT, FX_N_TRACK_FORMS };
+
+/**
  * A step advances the parameter of the equation by `step` mm with a velocity that is 1 mm long at its start: Euler's chords are exactly a
  * step long, the others' to a relative error of the order of the step. For geodesics the velocity is made 1 mm long again before every step
  * (the equation is homogeneous of degree two, so the path stays the same); the product of the lengths that were divided out is kept, and
@@ -255,6 +264,7 @@ enum fx_integrator { FX_INTEGRATOR_EULER = 0, FX_INTEGRATOR_RK2, FX_INTEGRATOR_R
 typedef struct fx_track_spec {
 	int method;          /**< enum fx_track_method */
 	int integrator;      /**< enum fx_integrator */
+	int form;            /**< enum fx_track_form */
 	double step;         /**< arc length of a step */
 	bool step_in_voxels; /**< in units of the smallest voxel edge; else mm */
 	int64_t max_steps;   /**< per direction */
@@ -267,10 +277,23 @@ typedef struct fx_track_spec {
 	double stop_md;      /**< stop above this MD, um^2/ms; 0: never */
 } fx_track_spec;
 
+/** Regions of a label image and where they lie (diffusion/regions.c). Never written to once made. */
+typedef struct fx_regions fx_regions;
+/** Of which targets a fibre is asked to meet. */
+enum fx_require { FX_REQUIRE_ANY = 0, FX_REQUIRE_ALL };
+
 typedef struct fx_tracker fx_tracker;
-/** Borrows the metric, which must outlive it. */
+/** Borrows the metric, which must outlive it. FX_ENOTSUP where the backend lacks the form. */
 FX_EXPORT int fx_tracker_new(fx_math *m, const fx_metric *metric, const fx_track_spec *spec, fx_tracker **out);
 FX_EXPORT void fx_tracker_free(fx_tracker *t);
+/**
+ * From now on keeps only fibres that a connection can come of: those that touch a target (FX_REQUIRE_ALL: every target) and, where sources are
+ * given, a source. What cannot be told for certain is kept, and so are fibres that `connect` finds nothing in for other
+ * reasons: what it finds is the same with and without. Regions may lie in another space and are not needed afterwards.
+ */
+FX_EXPORT int fx_tracker_keep(fx_tracker *t, const fx_regions *sources, const fx_regions *targets, int require);
+/** Fibres that fx_tracker_keep's rule has dropped so far. */
+FX_EXPORT int64_t fx_tracker_missed(const fx_tracker *t);
 /**
  * Tracks n seeds, f64 {6, n}: position RAS mm, direction (any length, RAS; 0, 0, 0: the principal eigenvector there). *out (new) has `info` (shared), offsets, points,
  * riemann and seeds (seed i is first_seed + i) and the values below; `first` is the caller's to set. Fibres come in the order of their seeds whatever the
@@ -384,8 +407,6 @@ enum fx_region_use {
 	FX_REGIONS_ANY         /**< every voxel that is not 0 belongs to one region, 1 */
 };
 
-/** Regions of a label image and where they lie. Never written to once made. */
-typedef struct fx_regions fx_regions;
 /**
  * Regions of an image {x, y, z} of any real type. `wanted` lists labels ("3, 5 8"; empty or NULL: all there are); `name` is what errors call it.
  * FX_EDATA: values that are not whole (FX_REGIONS_LABELS) or not finite, no region at all, a singular affine; FX_EINVAL: a
@@ -400,8 +421,6 @@ FX_EXPORT int fx_regions_same_space(const fx_regions *r, const fx_lattice *latti
 FX_EXPORT int64_t fx_regions_at(const fx_regions *r, const double ras[3]);
 
 /* ---- connections (diffusion/connect*.c) ------------------------------------------------------- */
-
-enum fx_require { FX_REQUIRE_ANY = 0, FX_REQUIRE_ALL };
 
 typedef struct fx_connect_spec {
 	int require;           /**< enum fx_require */
