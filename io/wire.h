@@ -67,8 +67,12 @@ void fxi_wire_resume(fxi_wire_in *in, const fxi_wire_limits *limits);
  * dropped as bytes.
  */
 bool fxi_wire_drain(fxi_wire_in *in, double quiet_s);
+/** Whether data may come (true when new): in front of a header they are refused, and passed over. */
+void fxi_wire_allow_data(fxi_wire_in *in, bool allowed);
 /** Bytes taken from the stream so far. */
 int64_t fxi_wire_in_bytes(const fxi_wire_in *in);
+/** What messages call the stream. */
+const char *fxi_wire_in_name(const fxi_wire_in *in);
 /** The name of a message id, NULL where it has none. */
 const char *fxi_wire_id_name(int id);
 
@@ -80,6 +84,8 @@ typedef struct fxi_wire_out fxi_wire_out;
 /** Writes to fd, which stays the caller's. A socket should have TCP_NODELAY (fxi_wire_prepare). limits may be NULL. */
 int fxi_wire_out_new(int fd, const char *name, const fxi_wire_limits *limits, fx_error *err, fxi_wire_out **out);
 void fxi_wire_out_free(fxi_wire_out *out);
+/** Nothing is waited for beyond that time any more (fxi_now_s's clock); also of a send under way, from any thread. */
+void fxi_wire_out_deadline(fxi_wire_out *out, double deadline_s);
 /** TCP_NODELAY and keep-alive on a TCP socket; other descriptors are left as they are. */
 void fxi_wire_prepare(int fd);
 /* FX_EIO with the system's reason where the other side is gone or takes nothing within the limits; then nothing more is sent. */

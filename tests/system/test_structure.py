@@ -43,7 +43,7 @@ RULES = {
     "stream": (["stream"], [GLIB]),
     "xml": (["xml", "stream"], [GLIB, re.compile("^libxml/")]),
     "io": (["io", "stream"], [GLIB, re.compile(r"^(ismrmrd/|hdf5|H5|nifti/|cairo|zlib\.h|json-glib/)")]),
-    "serve": (["serve", "io", "xml", "stream"], [GLIB, re.compile(r"^(json-glib/|systemd/)")]),
+    "serve": (["serve", "io", "xml", "stream"], [GLIB, re.compile(r"^(json-glib/|systemd/|ismrmrd/)")]),
     # small dense problems (coils by coils) and digests need no backend
     "recon": (["recon"], [re.compile(r"^(cblas\.h|lapacke\.h|glib\.h)$")]),
     # gradients, fits, metrics, fibres: the same
