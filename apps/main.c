@@ -10,9 +10,10 @@
 static const struct verb {
 	const char *name;
 	int (*run)(int argc, char **argv);
-	const char *help;
+	const char *help; /* NULL: not for people */
 } verbs[] = {
 	{"run", fxi_app_run, "a scan through a pipeline, into a folder"},
+	{"serve", fxi_app_serve, "images for MRD clients: a scanner's, Gadgetron's, FIRE's"},
 	{"check", fxi_app_check, "what is wrong with a pipeline, or with a scan"},
 	{"list", fxi_app_list, "the gadgets and pipelines that there are"},
 	{"describe", fxi_app_describe, "what a gadget or a pipeline does, its properties, defaults and ranges"},
@@ -22,6 +23,7 @@ static const struct verb {
 	{"schema", fxi_app_schema, "the XML schema of pipelines, for editors"},
 	{"bench", fxi_app_bench, "how fast and how exact this machine does it"},
 	{"docs", fxi_app_docs, "the gadgets' reference pages, in Markdown"},
+	{"serve-worker", fxi_app_worker, NULL},
 };
 
 #define N_VERBS (sizeof verbs / sizeof verbs[0])
@@ -30,7 +32,8 @@ static void usage(FILE *out)
 {
 	fputs("usage: fornix VERB [ARGUMENTS]\n\n", out);
 	for (size_t i = 0; i < N_VERBS; i++)
-		fprintf(out, "  %-10s %s\n", verbs[i].name, verbs[i].help);
+		if (verbs[i].help)
+			fprintf(out, "  %-10s %s\n", verbs[i].name, verbs[i].help);
 	fputs("\n`fornix VERB --help` says more, `fornix --version` which version this is.\n"
 	      "Exit status: 0 done, 1 the work failed, 2 the call was wrong, 130 stopped by Ctrl-C.\n", out);
 }
@@ -41,7 +44,7 @@ static int unknown_verb(const char *name)
 
 	for (size_t i = 0; i < N_VERBS; i++)
 		names[i] = verbs[i].name;
-	nearest = fxi_nearest_name(name, names, (int64_t)N_VERBS);
+	nearest = fxi_nearest_name(name, names, (int64_t)N_VERBS - 1); /* the last is not for people */
 	if (nearest)
 		fprintf(stderr, "fornix: there is no verb '%s'; did you mean '%s'?\n", name, nearest);
 	else

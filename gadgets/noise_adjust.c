@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* noise_adjust: prewhiten the coils with the noise covariance of the scan's own noise readouts. */
+/*
+ * noise_adjust: prewhiten the coils with the noise covariance of the scan's own noise readouts, or of the earlier scan that
+ * its header names. What is measured is left for later scans, where somebody keeps it.
+ */
 #include <fornix/gadget.h>
 #include <fornix/recon.h>
 
@@ -7,7 +10,7 @@ struct state {
 	bool rescale;
 	int64_t n_coils, n_samples;
 	double noise_dwell_us;
-	fx_array *gram;            /* cf64 {coils, coils}: sum of x_a conj(x_b) */
+	fx_array *gram;            /* cf64 {coils, coils}: sum of x_a conj(x_b) over n_samples */
 	fx_array *whitening;       /* cf32 {coils, coils}; NULL before the first imaging readout, or without noise */
 	bool decided;
 	int64_t n_late;
@@ -58,27 +61,90 @@ static double power_ratio(struct state *s, fx_ctx *ctx, const fx_acquisition *a)
 	return s->noise_dwell_us / (dwell * bandwidth);
 }
 
-static int decide(struct state *s, fx_ctx *ctx, const fx_acquisition *a)
+/* gram, per sample, times a factor: a new array. */
+static int covariance_of(const struct state *s, fx_ctx *ctx, double factor, fx_array **out)
 {
-	fx_array *covariance;
-	double ratio;
+	int status = fx_array_new2(FX_CF64, s->n_coils, s->n_coils, out);
+
+	if (status != FX_OK)
+		return fx_fail(ctx, status, "no memory for the noise covariance of %lld coils", (long long)s->n_coils);
+	for (int64_t i = 0; i < (*out)->n; i++)
+		FX_CF64_OF(*out)[i] = FX_CF64_OF(s->gram)[i] * (factor / (double)s->n_samples);
+	return FX_OK;
+}
+
+/* What was measured is left for later scans, under this scan's measurement id. */
+static int leave(const struct state *s, fx_ctx *ctx)
+{
+	const char *id = fx_scan(ctx)->measurement_id;
+	fx_noise noise = {.dwell_us = s->noise_dwell_us, .n_samples = s->n_samples};
 	int status;
 
+	if (s->n_samples == 0 || !id || !*id)
+		return FX_OK;
+	status = covariance_of(s, ctx, 1, &noise.covariance);
+	if (status == FX_OK)
+		status = fx_noise_put(ctx, id, &noise);
+	fx_noise_clear(&noise);
+	return status;
+}
+
+/* The noise of the scan that the header names, where it is kept and fits. */
+static int fetch(struct state *s, fx_ctx *ctx, const fx_acquisition *a)
+{
+	const char *id = fx_scan(ctx)->noise_dependency;
+	fx_noise noise;
+	int status = id && *id ? fx_noise_get(ctx, id, &noise) : FX_OK;
+
+	if (!id || !*id || status != FX_OK)
+		return status;
+	if (!noise.covariance)
+		fx_warn(ctx, "no noise is kept of measurement '%.200s', which the header names: coils are not prewhitened", id);
+	else if (noise.covariance->dims[0] != a->data->dims[1])
+		fx_warn(ctx, "the noise kept of measurement '%.200s' has %lld coils, this scan has %lld: coils are not prewhitened", id,
+			(long long)noise.covariance->dims[0], (long long)a->data->dims[1]);
+	else {
+		s->n_coils = noise.covariance->dims[0];
+		s->n_samples = noise.n_samples;
+		s->noise_dwell_us = noise.dwell_us;
+		fx_slot_take(&s->gram, noise.covariance);
+		noise.covariance = NULL;
+		for (int64_t i = 0; i < s->gram->n; i++) /* ours alone: the store gave it away */
+			FX_CF64_OF(s->gram)[i] *= (double)s->n_samples;
+		fx_record_text(ctx, "whitening", "noise of an earlier scan");
+		fx_record_text(ctx, "noise_measurement", id);
+	}
+	fx_noise_clear(&noise);
+	return FX_OK;
+}
+
+static int decide(struct state *s, fx_ctx *ctx, const fx_acquisition *a)
+{
+	const char *id = fx_scan(ctx)->noise_dependency;
+	fx_array *covariance;
+	double ratio;
+	int status = FX_OK;
+
 	s->decided = true;
+	if (s->n_samples > 0) {
+		fx_record_text(ctx, "whitening", "noise readouts");
+		status = leave(s, ctx);
+	} else
+		status = fetch(s, ctx, a);
+	if (status != FX_OK)
+		return status;
 	if (s->n_samples == 0) {
-		fx_warn(ctx, "the scan has no noise readouts: coils are not prewhitened");
+		if (!id || !*id)
+			fx_warn(ctx, "the scan has no noise readouts: coils are not prewhitened");
 		fx_record_text(ctx, "whitening", "identity");
 		return FX_OK;
 	}
 	ratio = power_ratio(s, ctx, a);
-	status = fx_array_new2(FX_CF64, s->n_coils, s->n_coils, &covariance);
+	status = covariance_of(s, ctx, ratio, &covariance);
 	if (status != FX_OK)
-		return fx_fail(ctx, status, "no memory for the noise covariance");
-	for (int64_t i = 0; i < covariance->n; i++)
-		FX_CF64_OF(covariance)[i] = FX_CF64_OF(s->gram)[i] / (double)s->n_samples * ratio;
+		return status;
 	status = fx_whitening_matrix(fx_math_of(ctx), covariance, &s->whitening);
 	fx_array_unref(covariance);
-	fx_record_text(ctx, "whitening", "noise readouts");
 	fx_record_number(ctx, "noise_samples", (double)s->n_samples);
 	fx_record_number(ctx, "power_ratio", ratio);
 	return status;
@@ -132,6 +198,8 @@ static int flush(void *self, fx_ctx *ctx)
 {
 	const struct state *s = self;
 
+	if (!s->decided) /* a scan of noise alone */
+		return leave(s, ctx);
 	if (s->n_late > 0)
 		fx_warn(ctx, "%lld noise readouts came after the first imaging readout and were not used", (long long)s->n_late);
 	return FX_OK;
@@ -150,7 +218,9 @@ const fx_gadget fx_plugin = {
 	.summary = "Prewhiten the coils with the scan's own noise readouts",
 	.description = "The covariance C = L L^H of the noise readouts, scaled by dwell time and relative receiver noise bandwidth; "
 		"data become L^{-1} D, whose noise has unit covariance: images are then in units of noise. Noise readouts are consumed. "
-		"Without any, data pass untouched, with a warning. Source: Pruessmann et al., Magn. Reson. Med. 46:638 (2001).",
+		"A scan without any takes the noise of the measurement that its header names as a dependency of type Noise, where that is "
+		"kept (`fornix serve` keeps it, by measurement id); else data pass untouched, with a warning. A scan of noise alone leaves its "
+		"covariance and no image. Source: Pruessmann et al., Magn. Reson. Med. 46:638 (2001).",
 	.props = props, .state_size = sizeof(struct state),
 	.takes = FX_ACQUISITION, .gives = FX_ACQUISITION, .needs = FX_ACQUISITION, .places = FX_HOST,
 	.process = process, .flush = flush, .close = close_gadget,

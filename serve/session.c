@@ -50,19 +50,20 @@ static char *compose(const fxi_session *s, int level, const char *gadget, const 
 	return n < 0 ? NULL : line;
 }
 
-/* Behind the images that were given before it, where a chain runs. */
+/* Behind the images that were given before it, where a chain runs; a session that was stopped drops those, and says why at once. */
 static void tell(fxi_session *s, int level, const char *gadget, const char *text)
 {
+	bool queued = s->exit && !atomic_load(&s->stopped);
 	char *line = compose(s, level, gadget, text);
 	int status = FX_ENOMEM;
 
 	if (!line)
 		return;
-	if (s->exit)
+	if (queued)
 		status = fxi_wire_exit_put(s->exit, fx_msg_new_text(line), NULL);
 	else
 		status = fxi_wire_send_text(s->out, FXI_MRD_TEXT, line, s->outcome->fire, NULL);
-	if (status == FX_OK && !s->exit)
+	if (status == FX_OK && !queued)
 		atomic_fetch_add(&s->n_texts, 1);
 	free(line);
 }

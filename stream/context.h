@@ -55,6 +55,8 @@ struct fxi_chain {
 	unsigned input_kinds;
 	atomic_bool stop;      /* asked from outside, or a gadget failed */
 	atomic_bool input_cut; /* the source ended too early; set before the first queue is closed */
+	atomic_bool noise_only;/* all readouts were noise; likewise */
+	atomic_bool noise_kept;/* fx_noise_put left some */
 	int wake_fd;           /* eventfd that takes a stop out of a signal handler */
 	bool ran;
 

@@ -249,7 +249,7 @@ static void *stage_main(void *arg)
 
 struct feeder {
 	fxi_source *source;
-	int64_t n_messages;
+	int64_t n_messages, n_noise, n_readouts; /* noise is among the readouts */
 	double told_s;
 };
 
@@ -264,6 +264,22 @@ static void tell_progress(const fxi_chain *c, struct feeder *f)
 		f->n_messages);
 }
 
+static void count(struct feeder *f, fx_msg *msg)
+{
+	const fx_acquisition *a = fx_msg_kind(msg) == FX_ACQUISITION ? fx_msg_acquisition(msg) : NULL;
+
+	f->n_messages++;
+	f->n_readouts += a != NULL;
+	f->n_noise += a && FX_FLAG(a->head.flags, ISMRMRD_ACQ_IS_NOISE_MEASUREMENT);
+}
+
+/* The end of input; what it was has to be known before the gadgets flush. */
+static void close_input(fxi_chain *c, const struct feeder *f, fxi_queue *in)
+{
+	atomic_store_explicit(&c->noise_only, f->n_noise > 0 && f->n_noise == f->n_readouts, memory_order_release);
+	fxi_queue_close(in);
+}
+
 static void feed(fxi_chain *c, struct feeder *f)
 {
 	fxi_queue *in = c->stages[c->first].in;
@@ -275,18 +291,18 @@ static void feed(fxi_chain *c, struct feeder *f)
 		int status = f->source->next(f->source, &msg, &err);
 
 		if (status == FX_OK && !msg) {
-			fxi_queue_close(in);
+			close_input(c, f, in);
 			return;
 		}
 		if (status == FX_OK) {
+			count(f, msg);
 			status = fxi_queue_put(in, msg, &waited_s);
-			f->n_messages++;
 		}
 		if (status == FX_EDATA && f->source->cut_short) {
 			/* a lost connection, a client that stopped: what is open is flushed, and gadgets decide what it is worth */
 			atomic_store_explicit(&c->input_cut, true, memory_order_release);
 			fxi_chain_log(c, FXI_WARNING, NULL, err.text);
-			fxi_queue_close(in);
+			close_input(c, f, in);
 			return;
 		}
 		if (status != FX_OK) {

@@ -177,6 +177,8 @@ FX_EXPORT void fx_noise_clear(fx_noise *noise);
 FX_EXPORT int fx_noise_get(fx_ctx *ctx, const char *measurement_id, fx_noise *noise);
 /** Leaves this scan's noise (borrowed, on the host) for later ones. Where nothing keeps any this does nothing. */
 FX_EXPORT int fx_noise_put(fx_ctx *ctx, const char *measurement_id, const fx_noise *noise);
+/** In flush: true where all readouts of the scan were noise, and a gadget upstream left what they told: no image is due. */
+FX_EXPORT bool fx_noise_only(fx_ctx *ctx);
 
 #ifdef __cplusplus
 }

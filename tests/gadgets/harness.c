@@ -210,7 +210,8 @@ static void run_loaded(harness *h, struct list_source *source, const harness_opt
 {
 	struct harness_run *run = h->run;
 	fxi_services services = {
-		.files = o->no_files ? NULL : &run->files.base, .cache = o->cache, .log = keep_log, .log_arg = h,
+		.files = o->no_files ? NULL : &run->files.base, .cache = o->cache, .noise = o->noise,
+		.log = keep_log, .log_arg = h,
 	};
 	fxi_run_options options = {
 		.backend = "auto", .n_threads = o->n_threads ? o->n_threads : 2, .queue_bytes = o->queue_bytes,

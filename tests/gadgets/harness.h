@@ -50,6 +50,7 @@ typedef struct harness_options {
 	int n_threads;                     /* compute threads; 0: two */
 	int64_t queue_bytes;               /* bound of each queue; 0: the engine's default */
 	fxi_cache *cache;                  /* shared between runs by who passes it; NULL: none */
+	fxi_noise_store *noise;            /* likewise */
 	const fx_gadget *const *gadgets;   /* more gadgets than the built ones, ends with NULL; may be NULL */
 	bool no_files;                     /* run without an output folder; else tables and NIfTI files are read from disk */
 } harness_options;

@@ -3,6 +3,7 @@
 #include <CUnit/CUnit.h>
 #include <complex.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -153,6 +154,131 @@ static void a_dead_coil_is_named(void)
 	harness_free(&h);
 }
 
+/* ---- noise of an earlier scan ---------------------------------------------------------------- */
+
+struct kept {
+	fxi_noise_store base;
+	char id[64];
+	fx_noise noise;
+};
+
+static int copy(const fx_array *from, fx_array **out)
+{
+	int status = fx_array_new2(FX_CF64, from->dims[0], from->dims[1], out);
+
+	if (status == FX_OK)
+		memcpy((*out)->data, from->data, (size_t)from->bytes);
+	return status;
+}
+
+static int kept_get(fxi_noise_store *self, const char *id, fx_noise *out, fx_error *err)
+{
+	struct kept *k = (struct kept *)self;
+
+	(void)err;
+	*out = (fx_noise){0};
+	if (!k->noise.covariance || strcmp(id, k->id) != 0)
+		return FX_OK;
+	*out = k->noise;
+	return copy(k->noise.covariance, &out->covariance);
+}
+
+static int kept_put(fxi_noise_store *self, const char *id, const fx_noise *noise, fx_error *err)
+{
+	struct kept *k = (struct kept *)self;
+
+	(void)err;
+	fx_noise_clear(&k->noise);
+	snprintf(k->id, sizeof k->id, "%s", id);
+	k->noise = *noise;
+	return copy(noise->covariance, &k->noise.covariance);
+}
+
+/* A scan of that measurement id whose noise is another's. */
+static char *header_of(const char *id, const char *dependency)
+{
+	static const char form[] = "<ismrmrdHeader xmlns='http://www.ismrm.org/ISMRMRD'><measurementInformation><measurementID>%s"
+		"</measurementID>%s%s%s</measurementInformation><experimentalConditions><H1resonanceFrequency_Hz>1</H1resonanceFrequency_Hz>"
+		"</experimentalConditions><encoding><encodedSpace><matrixSize><x>64</x><y>64</y><z>1</z></matrixSize><fieldOfView_mm><x>300"
+		"</x><y>300</y><z>5</z></fieldOfView_mm></encodedSpace><encodingLimits/><trajectory>cartesian</trajectory></encoding>"
+		"</ismrmrdHeader>";
+	char *xml = NULL;
+
+	if (asprintf(&xml, form, id, dependency ? "<measurementDependency><dependencyType>Noise</dependencyType><measurementID>" : "",
+		    dependency ? dependency : "", dependency ? "</measurementID></measurementDependency>" : "") < 0)
+		return NULL;
+	return xml;
+}
+
+/* A scan of noise alone, then images without noise readouts that name it: whitened as if they had been one scan. */
+static void noise_of_an_earlier_scan(void)
+{
+	struct kept kept = {.base = {kept_get, kept_put}};
+	const harness_options options = {.noise = &kept.base};
+	char *first = header_of("n1", NULL), *second = header_of("i1", "n1"), *third = header_of("i2", "n2");
+	uint64_t state = 6;
+	fx_msg *in[8];
+	harness h;
+
+	for (int i = 0; i < 8; i++)
+		in[i] = noise(&state, 10);
+	harness_run_with(&h, "noise_adjust", first, in, 8, &options);
+	CU_ASSERT_EQUAL(h.status, FX_OK);
+	CU_ASSERT_EQUAL(h.n_out, 0);
+	CU_ASSERT_EQUAL(h.n_warnings, 0);
+	harness_free(&h);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(kept.noise.covariance);
+	CU_ASSERT_STRING_EQUAL(kept.id, "n1");
+	CU_ASSERT_EQUAL(kept.noise.n_samples, 8 * 4096);
+	CU_ASSERT_EQUAL(kept.noise.dwell_us, 10);
+	for (int run = 0; run < 2; run++) {
+		for (int i = 0; i < 4; i++) {
+			in[i] = harness_acquisition(4096, COILS, 0);
+			fx_msg_acquisition(in[i])->head.sample_time_us = 5;
+			fill(in[i], &state, sqrt(2)); /* half the dwell time, twice the power */
+		}
+		harness_run_with(&h, "noise_adjust", run == 0 ? second : third, in, 4, &options);
+		CU_ASSERT_EQUAL_FATAL(h.status, FX_OK);
+		CU_ASSERT_EQUAL_FATAL(h.n_out, 4);
+		if (run == 0) {
+			CU_ASSERT(deviation(&h, 1) < 5 * 0.0097); /* as above */
+			CU_ASSERT_STRING_EQUAL(harness_text(&h, 0, "noise_measurement", 0), "n1");
+		} else
+			CU_ASSERT(harness_warned(&h, "no noise is kept of measurement 'n2'"));
+		harness_free(&h);
+	}
+	fx_noise_clear(&kept.noise);
+	free(first);
+	free(second);
+	free(third);
+}
+
+/* Kept noise of another number of coils is no reason to fail: the scan is reconstructed, and said to be unwhitened. */
+static void noise_of_other_coils_is_a_warning(void)
+{
+	struct kept kept = {.base = {kept_get, kept_put}};
+	const harness_options options = {.noise = &kept.base};
+	char *first = header_of("n1", NULL), *second = header_of("i1", "n1");
+	uint64_t state = 7;
+	fx_msg *in[] = {noise(&state, 10)};
+	harness h;
+
+	harness_run_with(&h, "noise_adjust", first, in, 1, &options);
+	CU_ASSERT_EQUAL(h.status, FX_OK);
+	harness_free(&h);
+	in[0] = harness_acquisition(8, 2, 0);
+	FX_CF32_OF(fx_msg_acquisition(in[0])->data)[3] = 7;
+	harness_run_with(&h, "noise_adjust", second, in, 1, &options);
+	CU_ASSERT_EQUAL_FATAL(h.status, FX_OK);
+	CU_ASSERT_EQUAL_FATAL(h.n_out, 1);
+	CU_ASSERT(FX_CF32_OF(fx_msg_acquisition(h.out[0])->data)[3] == 7.0f);
+	CU_ASSERT(harness_warned(&h, "has 4 coils, this scan has 2"));
+	harness_free(&h);
+	fx_noise_clear(&kept.noise);
+	free(first);
+	free(second);
+}
+
 /* Four coils that see two signals: two virtual coils hold all of it, and sums of squares are kept. */
 static void compression_keeps_the_energy(void)
 {
@@ -213,6 +339,8 @@ static CU_TestInfo tests[] = {
 	{"without noise readouts data pass, with a warning", without_noise_data_pass},
 	{"coils must agree", coils_must_agree},
 	{"a dead coil is named", a_dead_coil_is_named},
+	{"a scan of noise alone serves a later one", noise_of_an_earlier_scan},
+	{"kept noise of other coils is a warning", noise_of_other_coils_is_a_warning},
 	{"compression keeps the energy", compression_keeps_the_energy},
 	{"few coils pass untouched", few_coils_pass_untouched},
 	CU_TEST_INFO_NULL,
