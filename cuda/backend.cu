@@ -76,6 +76,7 @@ static void close_queue(void *queue)
 	if (q->stream)
 		cudaStreamSynchronize(q->stream->stream);
 	fxi_cuda_plans_free(q);
+	fxi_cuda_nufft_free(q);
 	if (q->partial)
 		cudaFree(q->partial);
 	if (q->result)

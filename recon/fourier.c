@@ -66,6 +66,11 @@ void fx_fourier_free(fx_fourier *f)
 	fx_free(f);
 }
 
+const fx_fine_grid *fx_fourier_grid(const fx_fourier *f)
+{
+	return f->spec.method == FX_FOURIER_NUFFT ? &f->grid : NULL;
+}
+
 int fxi_sample_type(const fx_fourier *f)
 {
 	if (f->spec.real_samples && f->spec.method == FX_FOURIER_NUFFT)
