@@ -32,7 +32,7 @@ typedef struct fxi_cuda_plan {
 } fxi_cuda_plan;
 
 typedef struct fxi_cuda_queue {
-	fxi_stream *stream;
+	fxi_stream *stream, *copies; /* the second copies from staging arrays; NULL until then */
 	int device, n_processors;
 	size_t shared_limit;   /* bytes of shared memory that a block may ask for */
 	int n_plans;
@@ -105,6 +105,8 @@ int fxi_cuda_array(fx_math *m, int type, int n_dims, const int64_t *dims, fx_arr
 int fxi_cuda_array_new(fx_math *m, int type, int n_dims, const int64_t *dims, fx_array **out);
 int fxi_cuda_upload(fx_math *m, const fx_array *host, fx_array **out);
 int fxi_cuda_download(fx_math *m, const fx_array *device, fx_array **out);
+int fxi_cuda_staging_new(fx_math *m, int type, int n_dims, const int64_t *dims, fx_array **out);
+int fxi_cuda_staging_wait(fx_math *m, const fx_array *array);
 int fxi_cuda_copy(fx_math *m, const fx_array *source, int64_t from, int64_t n, fx_array *target, int64_t to);
 fxi_stream *fxi_stream_ref(fxi_stream *s);
 void fxi_stream_unref(fxi_stream *s);

@@ -63,6 +63,8 @@ int fx_fourier_new(fx_math *m, const fx_fourier_spec *spec, fx_fourier **out)
 
 void fx_fourier_free(fx_fourier *f)
 {
+	for (int i = 0; f && i < FXI_SPARES; i++)
+		fxi_chunk_free(&f->spares[i]);
 	fx_free(f);
 }
 
