@@ -9,7 +9,7 @@
 enum { BOTH, UNWEIGHTED, WEIGHTED };
 
 struct state {
-	int method, precision, accumulate, partial;
+	int method, precision, kernel, accumulate, partial;
 	double tolerance, fov_factor;
 	int64_t readouts_per_frame, frame_step, max_open_frames;
 	fx_collector *collector;
@@ -28,6 +28,9 @@ struct sums {
 
 static const char *const methods[] = {[FX_FOURIER_DIRECT] = "direct", [FX_FOURIER_NUFFT] = "nufft",
 	[FX_FOURIER_SEPARABLE] = "separable", NULL};
+static const char *const kernels[] = {[FX_DIRECT_AUTO] = "auto", [FX_DIRECT_SCATTER] = "scatter", [FX_DIRECT_GATHER] = "gather",
+	[FX_DIRECT_REGISTERS] = "registers", [FX_DIRECT_CONSTANT] = "constant", [FX_DIRECT_AOS] = "aos",
+	[FX_DIRECT_HARDWARE] = "hardware", [FX_DIRECT_TUNED] = "tuned", NULL};
 static const char *const precisions[] = {"single", "double", NULL};
 static const char *const accumulates[] = {[BOTH] = "both", [UNWEIGHTED] = "unweighted", [WEIGHTED] = "weighted", NULL};
 static const char *const partials[] = {[FX_PARTIAL_EMIT] = "emit", [FX_PARTIAL_REFUSE] = "refuse", NULL};
@@ -37,6 +40,9 @@ static const fx_prop props[] = {
 		"direct: the exact sum, samples times voxels operations; separable: the same sum as matrix products, many times "
 		"faster; nufft: gridding to the given tolerance and an FFT"),
 	FX_PROP_WORD(struct state, precision, "single", precisions, "Arithmetic of the sums"),
+	FX_PROP_WORD(struct state, kernel, "auto", kernels,
+		"Of method=direct on a GPU, for comparisons: a step of the chapter's ladder, with its phases in single precision; tuned takes what "
+		"`fornix tune` found; auto is the exact sum, and the fastest"),
 	FX_PROP(struct state, tolerance, "1e-4", 1e-9, 1e-1, "Relative l2 error of nufft; below 1e-5 needs precision=double"),
 	FX_PROP_WORD(struct state, accumulate, "both", accumulates,
 		"Sums to make: unweighted for least squares, weighted (density) for the direct image, coil maps and start, or both"),
@@ -63,15 +69,37 @@ static int plan(struct state *s, const fx_frame *f, const struct sums *sums)
 	return fx_plan_check(fx_math_of(s->ctx), f, bytes);
 }
 
-static int take_fourier(struct state *s, const fx_fourier_spec *spec, struct sums *sums)
+/* The plan that `fornix tune` left for images of this size, if it did. */
+static int take_kernel(struct state *s, fx_fourier_spec *spec)
+{
+	fx_array *kept = NULL;
+	char key[80];
+	int status;
+
+	spec->direct.kernel = s->kernel;
+	if (s->kernel != FX_DIRECT_TUNED)
+		return FX_OK;
+	status = fx_direct_tuned_key(fx_math_of(s->ctx), spec->dims, key);
+	if (status == FX_OK)
+		status = fx_cache_get(s->ctx, key, &kept);
+	if (status == FX_OK && (!kept || !fx_direct_plan_unpack(kept, &spec->direct)))
+		fx_warn(s->ctx, "kernel=tuned: nothing was tuned here for images of this size, its defaults are taken; run `fornix tune`");
+	fx_array_unref(kept);
+	return status;
+}
+
+static int take_fourier(struct state *s, fx_fourier_spec *spec, struct sums *sums)
 {
 	fx_math *m = fx_math_of(s->ctx);
 	int status = FX_OK;
 
 	if (!s->fourier) {
-		status = fx_fourier_new(m, spec, &s->fourier);
+		status = take_kernel(s, spec);
+		if (status == FX_OK)
+			status = fx_fourier_new(m, spec, &s->fourier);
 		s->spec = *spec;
 	}
+	spec->direct = s->spec.direct;
 	/* method, precision and tolerance are the gadget's own */
 	sums->own = status == FX_OK && (spec->scale != s->spec.scale || memcmp(spec->dims, s->spec.dims, sizeof spec->dims) != 0);
 	if (sums->own)

@@ -183,6 +183,8 @@ static int add_chunk(fx_accumulator *a, const fx_array *k, const fx_array *sampl
 	void *points = NULL;
 	int status;
 
+	if (f->spec.direct.kernel != FX_DIRECT_AUTO)
+		return m->ops->direct_ladder(m, &f->spec.direct, k, samples, f->spec.scale, a->sum);
 	if (f->spec.method == FX_FOURIER_DIRECT)
 		return m->ops->direct_adjoint(m, k, samples, f->spec.scale, a->sum);
 	if (f->spec.method == FX_FOURIER_SEPARABLE)

@@ -6,6 +6,7 @@
 #include "fourier.h"
 
 #include <math.h>
+#include <stdio.h>
 
 /* Coils that are transformed together: they share sorting and kernel values; more would only take memory. */
 #define COIL_BATCH 8
@@ -35,12 +36,29 @@ static int need_spec(fx_math *m, const fx_fourier_spec *s)
 	return FX_OK;
 }
 
+static int need_kernel(fx_math *m, const fx_fourier_spec *s)
+{
+	const char *name = fx_direct_kernel_name(s->direct.kernel);
+	char what[64];
+
+	if (s->direct.kernel == FX_DIRECT_AUTO)
+		return FX_OK;
+	if (!name)
+		return fx_math_fail(m, FX_EINVAL, "there is no kernel %d of the direct sum", s->direct.kernel);
+	if (s->method != FX_FOURIER_DIRECT || s->type != FX_CF32)
+		return fx_math_fail(m, FX_EINVAL, "kernel '%s' is of method=direct in single precision; kernel=auto does what was asked for", name);
+	snprintf(what, sizeof what, "kernel '%s' of the direct sum", name);
+	return fx_math_need(m, m->ops->direct_ladder != NULL, what);
+}
+
 int fx_fourier_new(fx_math *m, const fx_fourier_spec *spec, fx_fourier **out)
 {
 	fx_fourier *f;
 	int status = need_spec(m, spec);
 
 	*out = NULL;
+	if (status == FX_OK)
+		status = need_kernel(m, spec);
 	if (status != FX_OK)
 		return status;
 	f = fx_alloc(1, sizeof *f);

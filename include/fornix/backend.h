@@ -145,6 +145,26 @@ typedef struct fx_cg_sums {
 	double xwx;              /**< x^H W^H W x; 0 where lambda is */
 } fx_cg_sums;
 
+/**
+ * Kernels of the adjoint direct sum: the steps of Kirk & Hwu's chapter on Stone et al. (2008), in single precision as there, phases too.
+ * SCATTER: a thread a sample, sums added to atomically, so that their last bits differ from run to run. GATHER: a thread a voxel. REGISTERS:
+ * voxel and sum in registers. CONSTANT: samples in chunks of constant memory, an array a coordinate. AOS: a structure a sample. HARDWARE:
+ * sine and cosine of the special function units. TUNED: that, in the form of a fx_direct_plan. AUTO: not of the ladder: the backend's
+ * fastest exact sum, direct_adjoint.
+ */
+enum fx_direct_kernel { FX_DIRECT_AUTO = 0, FX_DIRECT_SCATTER, FX_DIRECT_GATHER, FX_DIRECT_REGISTERS, FX_DIRECT_CONSTANT, FX_DIRECT_AOS,
+	FX_DIRECT_HARDWARE, FX_DIRECT_TUNED, FX_DIRECT_KERNELS };
+
+/** A kernel of the ladder, and the form of FX_DIRECT_TUNED; a 0 there is the backend's default. */
+typedef struct fx_direct_plan {
+	int kernel;            /**< enum fx_direct_kernel */
+	int block;             /**< threads of a block: 32 to 512, a multiple of 32 */
+	int unroll;            /**< of the loop over samples: 1, 2, 4 or 8 */
+	int voxels;            /**< of a thread: 1, 2, 4 or 8 */
+	int chunk;             /**< samples in constant or shared memory at once: 32 to 2048 */
+	int shared;            /**< 1: shared memory; 2: constant memory */
+} fx_direct_plan;
+
 #define FX_FINE_DEGREE 24
 /**
  * The spreading kernel as polynomials: its value at the j-th cell that a sample touches is sum_d c[d * columns + j] u^(degree - d), u in
@@ -178,6 +198,9 @@ struct fx_backend {
 	 */
 	int (*memory)(fx_math *m, int64_t *available, int64_t *most);
 
+	/** What the work is done by, with all that a choice of kernels may depend on ("NVIDIA H200, driver 13.0, ..."). NULL: nothing to say. */
+	int (*describe)(fx_math *m, char *text, size_t size);
+
 	/** Elements [from, from + n) of one array into [to, to + n) of another of the same type; both on this backend, and different. */
 	int (*copy)(fx_math *m, const fx_array *source, int64_t from, int64_t n, fx_array *target, int64_t to);
 
@@ -207,6 +230,12 @@ struct fx_backend {
 	 */
 	int (*direct_adjoint)(fx_math *m, const fx_array *k, const fx_array *samples, double scale, fx_array *image);
 	int (*direct_forward)(fx_math *m, const fx_array *k, const fx_array *image, double scale, fx_array *samples);
+	/**
+	 * direct_adjoint by a kernel of the chapter's ladder, cf32: phases in single precision, as they were there, cost up to 1e-5 of
+	 * the result at 128 voxels an axis. FX_EINVAL for a plan that is none. NULL: the backend has no such kernels.
+	 */
+	int (*direct_ladder)(fx_math *m, const fx_direct_plan *plan, const fx_array *k, const fx_array *samples, double scale,
+		fx_array *image);
 	/**
 	 * The same sums as matrix products: on a grid e^{i2pi k.x} is a product of one factor an axis, so that
 	 * image[x, (y,z)] = sum_m (s_m Ex[m,x]) (Ey[m,y] Ez[m,z]). Exact too, to a few roundings more; the host needs up to

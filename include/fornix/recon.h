@@ -30,7 +30,16 @@ typedef struct fx_fourier_spec {
 	int64_t dims[3];   /**< image matrix; axes of 1 are not transformed */
 	double scale;      /**< factor in front of the sum */
 	bool real_samples; /**< adjoint of real weights only (Q): samples are f32/f64 */
+	fx_direct_plan direct; /**< which kernel of the chapter's ladder the adjoint takes: FX_FOURIER_DIRECT in cf32 only */
 } fx_fourier_spec;
+
+/** "auto", "scatter", ... as in fhd.kernel; NULL where there is no such kernel. */
+FX_EXPORT const char *fx_direct_kernel_name(int kernel);
+/** The cache's key of a plan tuned for where this handle computes and images of about this size. */
+FX_EXPORT int fx_direct_tuned_key(fx_math *m, const int64_t dims[3], char key[80]);
+/** A plan as an array (new), to be kept in the cache, and back; false where it holds none. */
+FX_EXPORT int fx_direct_plan_pack(const fx_direct_plan *plan, fx_array **out);
+FX_EXPORT bool fx_direct_plan_unpack(const fx_array *packed, fx_direct_plan *plan);
 
 typedef struct fx_fourier fx_fourier;
 
