@@ -6,19 +6,37 @@
 #include <fornix/gadget.h>
 #include <fornix/recon.h>
 
+#include <math.h>
+#include <string.h>
+
+enum { REFUSE, PASS };
+enum { COMPLEX, PARTS };
+
 struct state {
 	bool rescale;
+	double bandwidth;
+	int nonconforming, unit;
+	const char *scale_only;
 	int64_t n_coils, n_samples;
 	double noise_dwell_us;
 	fx_array *gram;            /* cf64 {coils, coils}: sum of x_a conj(x_b) over n_samples */
 	fx_array *whitening;       /* cf32 {coils, coils}; NULL before the first imaging readout, or without noise */
 	bool decided;
-	int64_t n_late;
+	int64_t n_late, n_passed;
 };
+
+static const char *const nonconformings[] = {[REFUSE] = "refuse", [PASS] = "pass", NULL};
+static const char *const units[] = {[COMPLEX] = "complex", [PARTS] = "parts", NULL};
 
 static const fx_prop props[] = {
 	FX_PROP(struct state, rescale, "true", 0, 1,
 		"Scale the noise covariance from the noise readouts' dwell time and receiver bandwidth to the imaging readouts'"),
+	FX_PROP(struct state, bandwidth, "1", 1e-6, 1e6, "Relative receiver noise bandwidth where the header has none"),
+	FX_PROP_WORD(struct state, nonconforming, "refuse", nonconformings, "A readout with other coils than the noise: refuse the scan, or pass it as it is"),
+	FX_PROP_WORD(struct state, unit, "complex", units,
+		"What becomes 1: the variance of a complex sample, or those of its real and of its imaginary part, which makes magnitudes SNR"),
+	FX_PROP(struct state, scale_only, "", 0, 65535,
+		"Names of coils (the header's coilLabel), separated by commas, that are scaled to their own noise and mixed with no other"),
 	FX_PROP_END
 };
 
@@ -53,7 +71,7 @@ static double power_ratio(struct state *s, fx_ctx *ctx, const fx_acquisition *a)
 	if (!s->rescale)
 		return 1;
 	if (!(bandwidth > 0))
-		bandwidth = 1;
+		bandwidth = s->bandwidth;
 	if (!(dwell > 0) || !(s->noise_dwell_us > 0)) {
 		fx_warn(ctx, "a dwell time of 0 us: the noise covariance is not scaled from noise to imaging readouts");
 		return 1;
@@ -118,6 +136,44 @@ static int fetch(struct state *s, fx_ctx *ctx, const fx_acquisition *a)
 	return FX_OK;
 }
 
+/* Coils of that name correlate with no other. */
+static void separate(const struct state *s, fx_ctx *ctx, const char *name, size_t length, fx_array *covariance)
+{
+	const fx_header *scan = fx_scan(ctx);
+	bool found = false;
+
+	for (int64_t i = 0; i < scan->n_coil_names && i < s->n_coils; i++) {
+		if (strlen(scan->coil_names[i]) != length || strncmp(scan->coil_names[i], name, length) != 0)
+			continue;
+		found = true;
+		for (int64_t j = 0; j < s->n_coils; j++)
+			if (j != i)
+				FX_CF64_OF(covariance)[i + s->n_coils * j] = FX_CF64_OF(covariance)[j + s->n_coils * i] = 0;
+	}
+	if (!found)
+		fx_warn(ctx, "the header names no coil '%.*s', which scale_only lists", (int)(length > 100 ? 100 : length), name);
+}
+
+static int whitening_of(struct state *s, fx_ctx *ctx, fx_array *covariance)
+{
+	int status;
+
+	for (const char *name = s->scale_only; *name;) {
+		size_t length = strcspn(name, ","), lead = strspn(name, " \t\r\n"), end = length;
+
+		while (end > lead && strchr(" \t\r\n", name[end - 1]))
+			end--;
+		if (end > lead)
+			separate(s, ctx, name + lead, end - lead, covariance);
+		name += length + (name[length] == ',');
+	}
+	status = fx_whitening_matrix(fx_math_of(ctx), covariance, &s->whitening);
+	if (status == FX_OK && s->unit == PARTS)
+		for (int64_t i = 0; i < s->whitening->n; i++)
+			FX_CF32_OF(s->whitening)[i] *= (float)M_SQRT2;
+	return status;
+}
+
 static int decide(struct state *s, fx_ctx *ctx, const fx_acquisition *a)
 {
 	const char *id = fx_scan(ctx)->noise_dependency;
@@ -143,7 +199,7 @@ static int decide(struct state *s, fx_ctx *ctx, const fx_acquisition *a)
 	status = covariance_of(s, ctx, ratio, &covariance);
 	if (status != FX_OK)
 		return status;
-	status = fx_whitening_matrix(fx_math_of(ctx), covariance, &s->whitening);
+	status = whitening_of(s, ctx, covariance);
 	fx_array_unref(covariance);
 	fx_record_number(ctx, "noise_samples", (double)s->n_samples);
 	fx_record_number(ctx, "power_ratio", ratio);
@@ -158,6 +214,10 @@ static int whiten(struct state *s, fx_ctx *ctx, fx_msg **msg)
 
 	if (!s->whitening || a->data->dims[0] == 0)
 		return FX_OK;
+	if (a->data->dims[1] != s->n_coils && s->nonconforming == PASS) {
+		s->n_passed++;
+		return FX_OK;
+	}
 	if (a->data->dims[1] != s->n_coils)
 		return fx_fail(ctx, FX_EDATA, "readout %u has %lld coils, the noise readouts %lld", a->head.scan_counter,
 			(long long)a->data->dims[1], (long long)s->n_coils);
@@ -200,6 +260,8 @@ static int flush(void *self, fx_ctx *ctx)
 
 	if (!s->decided) /* a scan of noise alone */
 		return leave(s, ctx);
+	if (s->n_passed > 0)
+		fx_warn(ctx, "%lld readouts have other coils than the noise and passed as they were", (long long)s->n_passed);
 	if (s->n_late > 0)
 		fx_warn(ctx, "%lld noise readouts came after the first imaging readout and were not used", (long long)s->n_late);
 	return FX_OK;
@@ -217,7 +279,7 @@ const fx_gadget fx_plugin = {
 	.abi = FX_ABI, .name = "noise_adjust",
 	.summary = "Prewhiten the coils with the scan's own noise readouts",
 	.description = "The covariance C = L L^H of the noise readouts, scaled by dwell time and relative receiver noise bandwidth; "
-		"data become L^{-1} D, whose noise has unit covariance: images are then in units of noise. Noise readouts are consumed. "
+		"data become L^{-1} D, whose noise has unit covariance (unit says of what): images are then in units of noise. Noise readouts are consumed. "
 		"A scan without any takes the noise of the measurement that its header names as a dependency of type Noise, where that is "
 		"kept (`fornix serve` keeps it, by measurement id); else data pass untouched, with a warning. A scan of noise alone leaves its "
 		"covariance and no image. Source: Pruessmann et al., Magn. Reson. Med. 46:638 (2001).",

@@ -28,6 +28,9 @@ static double factor_of(const struct state *s, fx_ctx *ctx, const fx_acquisition
 		return 0;
 	}
 	e = &scan->encodings[a->head.encoding_space_ref];
+	/* the same matrix and field of view need no cropping, even where simulators leave the latter 0 */
+	if (factor == 0 && e->encoded.fov_mm[0] == e->recon.fov_mm[0] && e->encoded.matrix[0] == e->recon.matrix[0])
+		return 1;
 	if (factor == 0)
 		factor = e->encoded.fov_mm[0] / e->recon.fov_mm[0];
 	if (!(factor >= 1)) { /* also NaN, from fields of view of 0 */

@@ -5,6 +5,7 @@
  */
 #include "pipeline_file.h"
 
+#include "gadgetron.h"
 #include "xml_lines.h"
 #include "xml_util.h"
 
@@ -204,9 +205,6 @@ static int check_root(struct reader *r, const xmlNode *root, int line)
 {
 	const char *name = (const char *)root->name;
 
-	if (strcmp(name, "gadgetronStreamConfiguration") == 0 || strcmp(name, "configuration") == 0)
-		return fx_error_set(r->err, FX_ENOTSUP, "%s:%d: <%s> is a Gadgetron configuration, which this version does not "
-			"read; write the chain as <pipeline xmlns=\"" FXI_PIPELINE_NAMESPACE "\">", r->file, line, name);
 	if (strcmp(name, "pipeline") != 0)
 		return fx_error_set(r->err, FX_EINVAL, "%s:%d: the root element is <%s>; a pipeline starts with "
 			"<pipeline xmlns=\"" FXI_PIPELINE_NAMESPACE "\">", r->file, line, name);
@@ -237,7 +235,21 @@ static int read_root(struct reader *r, const xmlNode *root)
 	return status == FX_OK ? read_stages(r, root) : status;
 }
 
-int fxi_pipeline_parse(const char *text, size_t size, const char *file, const char *folder, fx_error *err,
+/* Either of the native form or of Gadgetron's. */
+static int read_document(struct reader *r, const xmlDoc *doc, const char *text, size_t size, fxi_gadgetron **report)
+{
+	const xmlNode *root = xmlDocGetRootElement(doc);
+	fxi_gadgetron *own = NULL;
+	int status;
+
+	if (!fxi_gadgetron_is(root))
+		return read_root(r, root);
+	status = fxi_gadgetron_translate(doc, text, size, r->err, r->p, report ? report : &own);
+	fxi_gadgetron_free(own);
+	return status;
+}
+
+static int parse(const char *text, size_t size, const char *file, const char *folder, fx_error *err, fxi_gadgetron **report,
 	fxi_pipeline **out)
 {
 	struct reader r = {.file = file, .err = err};
@@ -245,6 +257,10 @@ int fxi_pipeline_parse(const char *text, size_t size, const char *file, const ch
 	int status;
 
 	*out = NULL;
+	if (report)
+		*report = NULL;
+	if (size > FILE_MAX)
+		return fx_error_set(err, FX_EINVAL, "%s: more than %d bytes; this is no pipeline", file, FILE_MAX);
 	status = fxi_xml_read(text, size, file, FX_EINVAL, err, &doc);
 	if (status != FX_OK)
 		return status;
@@ -256,7 +272,7 @@ int fxi_pipeline_parse(const char *text, size_t size, const char *file, const ch
 	}
 	r.p->file = strdup(file);
 	r.p->folder = strdup(folder);
-	status = r.p->file && r.p->folder ? read_root(&r, xmlDocGetRootElement(doc)) : no_memory(&r);
+	status = r.p->file && r.p->folder ? read_document(&r, doc, text, size, report) : no_memory(&r);
 	if (status == FX_OK)
 		status = read_description(&r, doc, xmlDocGetRootElement(doc));
 done:
@@ -268,6 +284,12 @@ done:
 	}
 	*out = r.p;
 	return FX_OK;
+}
+
+int fxi_pipeline_parse(const char *text, size_t size, const char *file, const char *folder, fx_error *err,
+	fxi_pipeline **out)
+{
+	return parse(text, size, file, folder, err, NULL, out);
 }
 
 static int read_file(const char *path, fx_error *err, char **text, size_t *size)
@@ -286,13 +308,11 @@ static int read_file(const char *path, fx_error *err, char **text, size_t *size)
 	*size = fread(*text, 1, FILE_MAX + 1, f);
 	if (ferror(f))
 		status = fx_error_set(err, FX_EIO, "cannot read the pipeline %s: %s", path, strerror(errno));
-	else if (*size > FILE_MAX)
-		status = fx_error_set(err, FX_EINVAL, "%s: more than %d bytes; this is no pipeline", path, FILE_MAX);
 	fclose(f);
 	return status;
 }
 
-int fxi_pipeline_load(const char *path, fx_error *err, fxi_pipeline **out)
+int fxi_pipeline_load_telling(const char *path, fx_error *err, fxi_gadgetron **report, fxi_pipeline **out)
 {
 	const char *slash = strrchr(path, '/');
 	char *text, *folder = NULL;
@@ -300,14 +320,21 @@ int fxi_pipeline_load(const char *path, fx_error *err, fxi_pipeline **out)
 	int status;
 
 	*out = NULL;
+	if (report)
+		*report = NULL;
 	status = read_file(path, err, &text, &size);
 	if (status != FX_OK)
 		goto done;
 	folder = !slash ? strdup(".") : strndup(path, slash == path ? 1 : (size_t)(slash - path));
-	status = folder ? fxi_pipeline_parse(text, size, path, folder, err, out)
+	status = folder ? parse(text, size, path, folder, err, report, out)
 		: fx_error_set(err, FX_ENOMEM, "%s: not enough memory for the pipeline", path);
 done:
 	free(folder);
 	free(text);
 	return status;
+}
+
+int fxi_pipeline_load(const char *path, fx_error *err, fxi_pipeline **out)
+{
+	return fxi_pipeline_load_telling(path, err, NULL, out);
 }

@@ -91,9 +91,7 @@ static void what_is_no_pipeline(void)
 	refused("\n<pipeline><cg/></pipeline>", FX_EINVAL, "p.xml:2: ", line);
 	refused("<pipeline xmlns=\"urn:fornix:pipeline:2\"><cg/></pipeline>", FX_EINVAL, "p.xml:1: ", "urn:fornix:pipeline:2");
 	refused("<ismrmrdHeader/>", FX_EINVAL, "p.xml:1: ", "<ismrmrdHeader>");
-	refused("<gadgetronStreamConfiguration xmlns=\"http://gadgetron.sf.net/gadgetron\"/>", FX_ENOTSUP, "p.xml:1: ",
-		"Gadgetron");
-	refused("<configuration><version>2</version></configuration>", FX_ENOTSUP, "p.xml:1: ", "Gadgetron");
+	refused("<configuration><version>2</version></configuration>", FX_EINVAL, "p.xml:1: ", "no <stream>");
 	refused("", FX_EINVAL, "p.xml:", "not well-formed");
 	refused(OPEN "\n<cg>\n</pipeline>", FX_EINVAL, "p.xml:3: ", "not well-formed");
 	refused(OPEN "\n\n<cg a=\"1\" a=\"2\"/></pipeline>", FX_EINVAL, "p.xml:3: ", "a redefined");
