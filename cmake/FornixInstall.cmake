@@ -16,3 +16,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/fornixConfigVersion.cmake
 file(WRITE ${PROJECT_BINARY_DIR}/fornixConfig.cmake "include(\"\${CMAKE_CURRENT_LIST_DIR}/fornixTargets.cmake\")\n")
 install(FILES ${PROJECT_BINARY_DIR}/fornixConfig.cmake ${PROJECT_BINARY_DIR}/fornixConfigVersion.cmake
 	DESTINATION lib/cmake/fornix)
+
+# The server as a service: the unit where systemd looks for those of /usr and /usr/local, a map of names to begin with.
+install(FILES packaging/fornix.service DESTINATION lib/systemd/system)
+install(FILES packaging/names.conf DESTINATION share/fornix)

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #define BACKLOG 64
+#define AT_ONCE 16 /* connections accepted before others have their turn */
 
 /* ---- listening ------------------------------------------------------------------------------- */
 
@@ -110,49 +111,6 @@ static void refuse(fxi_supervisor *s, fxi_waiting *w, const char *why)
 	w->fd = -1;
 }
 
-/* A free place; where there is none, that of the longest silent connection. NULL where all have spoken. */
-static fxi_waiting *place(fxi_supervisor *s)
-{
-	fxi_waiting *silent = NULL;
-
-	for (int i = 0; i < s->n_waiting; i++) {
-		fxi_waiting *w = &s->waiting[i];
-
-		if (w->fd < 0)
-			return w;
-		if (!w->spoke && (!silent || w->since < silent->since))
-			silent = w;
-	}
-	if (silent) {
-		fxi_log_say(s->log, FXI_INFO, 0, "%s said nothing and made room for another", silent->peer);
-		let_go(silent);
-	}
-	return silent;
-}
-
-void fxi_waiting_accept(fxi_supervisor *s, int listener)
-{
-	struct sockaddr_storage address;
-	socklen_t length = sizeof address;
-	/* the worker's descriptor blocks: wire reads with its own limits of time; here MSG_DONTWAIT does it */
-	int fd = accept4(listener, (struct sockaddr *)&address, &length, SOCK_CLOEXEC);
-	fxi_waiting extra = {.fd = fd}, *w;
-
-	if (fd < 0) {
-		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-			fxi_log_say(s->log, FXI_ERROR, 0, "cannot accept a connection: %s", strerror(errno));
-		return;
-	}
-	show_address((struct sockaddr *)&address, length, extra.peer, sizeof extra.peer);
-	extra.since = fxi_clock_s();
-	w = place(s);
-	if (!w) {
-		refuse(s, &extra, "the server is busy: too many clients wait already");
-		return;
-	}
-	*w = extra;
-}
-
 void fxi_waiting_event(fxi_supervisor *s, fxi_waiting *w)
 {
 	char byte;
@@ -165,6 +123,58 @@ void fxi_waiting_event(fxi_supervisor *s, fxi_waiting *w)
 		w->spoke = true;
 		w->since = fxi_clock_s();
 	}
+}
+
+/* A free place; where there is none, that of the longest silent connection. NULL where all have spoken. */
+static fxi_waiting *place(fxi_supervisor *s)
+{
+	fxi_waiting *silent = NULL;
+
+	for (int i = 0; i < s->n_waiting; i++) {
+		fxi_waiting *w = &s->waiting[i];
+
+		if (w->fd >= 0 && !w->spoke) /* what it said since the last poll counts */
+			fxi_waiting_event(s, w);
+		if (w->fd < 0)
+			return w;
+		if (!w->spoke && (!silent || w->since < silent->since))
+			silent = w;
+	}
+	if (silent) {
+		fxi_log_say(s->log, FXI_INFO, 0, "%s said nothing and made room for another", silent->peer);
+		let_go(silent);
+	}
+	return silent;
+}
+
+static bool accept_one(fxi_supervisor *s, int listener)
+{
+	struct sockaddr_storage address;
+	socklen_t length = sizeof address;
+	/* the worker's descriptor blocks: wire reads with its own limits of time; here MSG_DONTWAIT does it */
+	int fd = accept4(listener, (struct sockaddr *)&address, &length, SOCK_CLOEXEC);
+	fxi_waiting extra = {.fd = fd}, *w;
+
+	if (fd < 0) {
+		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+			fxi_log_say(s->log, FXI_ERROR, 0, "cannot accept a connection: %s", strerror(errno));
+		return false;
+	}
+	show_address((struct sockaddr *)&address, length, extra.peer, sizeof extra.peer);
+	extra.since = fxi_clock_s();
+	w = place(s);
+	if (!w) {
+		refuse(s, &extra, "the server is busy: too many clients wait already");
+		return true;
+	}
+	*w = extra;
+	return true;
+}
+
+void fxi_waiting_accept(fxi_supervisor *s, int listener)
+{
+	for (int i = 0; i < AT_ONCE && accept_one(s, listener); i++)
+		;
 }
 
 /* Who spoke first is served first. */

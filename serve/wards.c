@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define CLOSE_SILENCE_S 0.1  /* behind what looks like a close message */
-#define SILENCE_S 2.0        /* a client that sends nothing waits for us */
+#define SILENCE_S 1.0        /* a client that sends nothing waits for us */
 #define LINGER_S 10.0        /* for a client to go, once it was told */
 #define PIECE 65536
 #define ROUNDS 64            /* pieces at one go: 4 MiB, then others have their turn */

@@ -18,7 +18,7 @@
 
 #define START_S 60.0    /* a driver that wakes a GPU takes seconds */
 #define END_S 10.0      /* between a session's outcome and the process's end */
-#define GRACE_S 30.0    /* beyond a session's own limits of time */
+#define GRACE_S 10.0    /* beyond a session's own limits of time */
 #define RETRY_S 0.2     /* doubled for each worker that does not start, up to RETRY_MAX_S */
 #define RETRY_MAX_S 30.0
 

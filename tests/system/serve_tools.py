@@ -77,6 +77,12 @@ class Serve:
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
+    def connections(self):
+        """Those that the server has not closed, the ones that it has not accepted yet among them."""
+        with open("/proc/net/tcp", encoding="ascii") as file:
+            parts = [line.split() for line in list(file)[1:]]
+        return sum(int(p[1].split(":")[1], 16) == self.port and p[3] in ("01", "08") for p in parts)  # established, close-wait
+
     def threads(self):
         return len(os.listdir(f"/proc/{self.process.pid}/task"))
 

@@ -87,7 +87,10 @@ def check_names(folder, messages):
 
 
 def check_wrong_options(folder):
-    """A wrong map is found when the server starts, and not by the first client."""
+    """A wrong map is found when the server starts, and not by the first client; the one that ships is right."""
+    shipped = os.path.join(os.environ["FORNIX_SOURCE"], "packaging", "names.conf")
+    with Serve(os.path.join(folder, "shipped"), "--map", shipped):
+        pass
     cases = (("[names]\na = nothing_of_that_name\n", "nothing_of_that_name"), ("[names\n", "names.conf"),
              ("[names]\na = cartesian\n[cartesian]\nmemroy = 1G\n", "memroy"), ("[names]\na = cartesian\n[cartesian]\nmemory = 1 G\n", "1 G"))
     for number, (text, word) in enumerate(cases):
@@ -110,6 +113,26 @@ def check_plugins(folder, messages):
             found = scan(s.client(), messages, "other")
             assert bool(wire.images(found)) == runs, wire.texts(found)
             assert runs or "plugin_good" in " ".join(wire.texts(found)), wire.texts(found)
+
+
+def check_fire(folder, messages):
+    """What the text behind a FIRE client's header wishes for replaces the name; it is no path either."""
+    site = os.path.join(folder, "fire")
+    os.makedirs(site)
+    write(site, "one.xml", pipeline("cartesian", "combine"))
+    write(site, "two.xml", pipeline("cartesian", "combine"))
+    name = (1, b"one".ljust(1024, b"\0"))
+    first = wire.text(3, wire.text_of(messages[0]), True)
+    with Serve(os.path.join(folder, "fires"), "--pipelines", site) as s:
+        for wish, expected in (('{"parameters": {"config": "two"}}', "two.xml"), ('{"parameters": {"config": "two", "customconfig": "one"}}', "one.xml"),
+                               ('{"parameters": {"config": ""}}', "one.xml"), ('{"parameters": 7}', "one.xml"), ("[1, 2]", "one.xml"),
+                               ('{"parameters": {"config": "../site/two"}}', None)):
+            client = s.client()
+            client.send(name, first, wire.text(5, wish, True), *messages[1:], wire.CLOSE)
+            found = client.rest()
+            assert bool(wire.images(found)) == bool(expected), (wish, wire.texts(found))
+            line = s.audit(s.log().count(": begun by"))[-1]
+            assert line["pipeline"].endswith(expected or ""), (wish, line)
 
 
 def check_many(folder, messages):
@@ -308,7 +331,7 @@ def check_drain(folder, messages):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         messages = wire.phantom(os.path.join(folder, "scan.mrd"), "--trajectory", "cartesian", "--matrix", "32,32,1", "--coils", "2")
-        for check in (check_names, check_plugins, check_many, check_notify, check_drain):
+        for check in (check_names, check_plugins, check_fire, check_many, check_notify, check_drain):
             start = time.monotonic()
             check(folder, messages)
             print(f"{check.__name__}: {time.monotonic() - start:.1f} s", flush=True)
