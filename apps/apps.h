@@ -15,6 +15,7 @@ enum fxi_exit {
 };
 
 int fxi_app_run(int argc, char **argv);
+int fxi_app_send(int argc, char **argv);
 int fxi_app_list(int argc, char **argv);
 int fxi_app_describe(int argc, char **argv);
 int fxi_app_check(int argc, char **argv);

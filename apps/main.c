@@ -14,6 +14,7 @@ static const struct verb {
 } verbs[] = {
 	{"run", fxi_app_run, "a scan through a pipeline, into a folder"},
 	{"serve", fxi_app_serve, "images for MRD clients: a scanner's, Gadgetron's, FIRE's"},
+	{"send", fxi_app_send, "a scan to a server, its images into a file"},
 	{"check", fxi_app_check, "what is wrong with a pipeline, or with a scan"},
 	{"list", fxi_app_list, "the gadgets and pipelines that there are"},
 	{"describe", fxi_app_describe, "what a gadget or a pipeline does, its properties, defaults and ranges"},

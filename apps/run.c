@@ -14,6 +14,7 @@
 #include "apps/progress.h"
 #include "apps/run_input.h"
 #include "apps/run_record.h"
+#include "apps/run_stream.h"
 #include "io/cache.h"
 #include "io/files.h"
 #include "io/input.h"
@@ -39,6 +40,9 @@ struct run {
 	fx_header *header;
 	fxi_files *files;
 	fxi_cache *cache;
+	bool to_stream;       /* -o -: images go to standard output */
+	fxi_run_stream stream;
+	unsigned kinds;       /* what the chain starts from */
 	fxi_progress progress;
 	bool to_user;   /* notes and a summary are wanted, beside warnings and errors */
 	char *backend_name;
@@ -118,10 +122,31 @@ static int open_nifti(struct run *run)
 	return status;
 }
 
+/*
+ * Raw data enter the chain; where its first gadgets want images, so may a stream of those: it is looked into once it is open. What else would
+ * fit a chain comes in files that were opened already.
+ */
+static int make_chain(struct run *run)
+{
+	fx_error why = {0};
+	int status;
+
+	run->kinds = run->source ? run->source->kinds : FXI_SCAN_KINDS;
+	status = fxi_chain_new(run->pipeline, run->registry, run->kinds, &run->err, &run->chain);
+	if (status == FX_EINVAL && !run->source && fxi_apps_chain(run->pipeline, run->registry, &why, &run->chain, &run->kinds) == FX_OK) {
+		if (run->kinds == FX_IMAGE && fxi_input_may_stream(run->input)) {
+			run->err = (fx_error){0};
+			return FX_OK;
+		}
+		fxi_chain_free(run->chain);
+		run->chain = NULL;
+	}
+	return status;
+}
+
 /* All that can be wrong with the call: nothing was written yet. */
 static int prepare(struct run *run, const char *pipeline)
 {
-	unsigned kinds = run->source ? run->source->kinds : FXI_SCAN_KINDS;
 	fx_math *math;
 	int status;
 
@@ -129,7 +154,7 @@ static int prepare(struct run *run, const char *pipeline)
 		return FX_EINVAL;
 	status = fxi_apps_pipeline(pipeline, run->assignments, &run->err, &run->pipeline);
 	if (status == FX_OK)
-		status = fxi_chain_new(run->pipeline, run->registry, kinds, &run->err, &run->chain);
+		status = make_chain(run);
 	if (status == FX_OK && run->options->n_threads < 0)
 		status = fx_error_set(&run->err, FX_EINVAL, "--threads is %d; it takes 0 (every processor) or a number of threads",
 			run->options->n_threads);
@@ -159,6 +184,12 @@ static int work(struct run *run)
 	fxi_run_options options = {.backend = run->options->backend, .n_threads = run->options->n_threads,
 		.progress = on_progress, .progress_arg = run};
 	int status;
+
+	if (run->to_stream) {
+		services.files = fxi_wire_exit_files(run->stream.exit);
+		options.output = fxi_wire_exit_output;
+		options.output_arg = run->stream.exit;
+	}
 
 	if (run->source->note)
 		on_log(run, FXI_INFO, NULL, run->source->note);
@@ -203,9 +234,11 @@ static void write_record(struct run *run, int status, const char *started)
 
 static void summarise(struct run *run)
 {
-	int64_t n;
-	const char *const *names = fxi_files_names(run->files, &n);
+	int64_t n = 0;
+	const char *const *names = NULL;
 
+	if (run->files)
+		names = fxi_files_names(run->files, &n);
 	fprintf(stderr, "%-20s %10s %10s %10s %10s\n", "gadget", "in", "out", "seconds", "opening");
 	for (int64_t i = 0; i < fxi_chain_n_stages(run->chain); i++) {
 		fxi_stage_report s;
@@ -218,6 +251,42 @@ static void summarise(struct run *run)
 		run->options->n_threads > 0 ? run->options->n_threads : fx_processors());
 	for (int64_t i = 0; i < n; i++)
 		fprintf(stderr, "%s/%s\n", run->options->folder, names[i]);
+}
+
+/* Where the products go. */
+static int open_output(struct run *run)
+{
+	if (run->to_stream)
+		return fxi_run_stream_open(&run->stream, run->pipeline, run->source->header_xml, &run->err);
+	return fxi_files_folder(run->options->folder, &run->err, &run->files);
+}
+
+/* What became of the run's products, once it is over. */
+static int close_output(struct run *run, int status, const char *started)
+{
+	fx_error why = {0};
+
+	if (run->to_stream && fxi_run_stream_close(&run->stream, &run->err, &why) != FX_OK && status == FX_OK)
+		return fx_error_set(&run->err, why.status, "%s", why.text);
+	if (run->files) {
+		write_record(run, status, started);
+		return status == FX_OK ? run->err.status : status;
+	}
+	return status;
+}
+
+static int open_input(struct run *run)
+{
+	int status = fxi_input_open(run->input, run->options->group, &run->err, &run->source);
+	unsigned kinds;
+
+	if (status != FX_OK || run->kinds != FX_IMAGE)
+		return status;
+	status = fxi_mrd_stream_kinds(run->source, &run->err, &kinds);
+	if (status == FX_OK && kinds && kinds != FX_IMAGE)
+		return fx_error_set(&run->err, FX_EDATA, "%s: its first gadgets want images, and %s holds readouts", run->pipeline->file,
+			run->input);
+	return status;
 }
 
 static int run_all(struct run *run, const char *pipeline)
@@ -233,21 +302,18 @@ static int run_all(struct run *run, const char *pipeline)
 		prepared = status == FX_OK;
 	}
 	if (status == FX_OK && !run->source)
-		status = fxi_input_open(run->input, run->options->group, &run->err, &run->source);
+		status = open_input(run);
 	prepared = prepared && status != FX_EINVAL; /* a wrong --group */
 	atomic_store(&writing, true);
 	if (status == FX_OK)
-		status = fxi_files_folder(run->options->folder, &run->err, &run->files);
+		status = open_output(run);
 	if (status == FX_OK && !run->options->no_cache)
 		status = fxi_cache_open(NULL, FXI_CACHE_DEFAULT_BYTES, &run->err, &run->cache);
 	if (status == FX_OK)
 		status = read_header(run);
 	if (status == FX_OK)
 		status = work(run);
-	if (run->files) {
-		write_record(run, status, started);
-		status = status == FX_OK ? run->err.status : status;
-	}
+	status = close_output(run, status, started);
 	fxi_progress_end(&run->progress);
 	if (status == FX_OK && run->to_user)
 		summarise(run);
@@ -255,7 +321,10 @@ static int run_all(struct run *run, const char *pipeline)
 	if (status == FX_OK)
 		return FXI_EXIT_DONE;
 	if (status == FX_ECANCELED && atomic_load(&stop_asked)) {
-		fxi_apps_say("stopped; nothing unfinished was left in %s", run->options->folder);
+		if (run->to_stream)
+			fxi_apps_say("stopped");
+		else
+			fxi_apps_say("stopped; nothing unfinished was left in %s", run->options->folder);
 		return FXI_EXIT_STOPPED;
 	}
 	if (run->err.status != FX_OK)
@@ -268,6 +337,7 @@ static int run_with(const struct options *options, const char *pipeline, const c
 	struct run run = {.options = options, .input = input};
 	int result;
 
+	run.to_stream = strcmp(options->folder, "-") == 0;
 	run.to_user = !options->quiet && (options->verbose || fxi_progress_on_terminal());
 	fxi_progress_start(&run.progress, !options->quiet);
 	catch_signals();
@@ -291,7 +361,7 @@ int fxi_app_run(int argc, char **argv)
 {
 	struct options o = {0};
 	const GOptionEntry entries[] = {
-		{"output", 'o', 0, G_OPTION_ARG_FILENAME, &o.folder, "Folder for the products and run.json (fornix-out)", "DIR"},
+		{"output", 'o', 0, G_OPTION_ARG_FILENAME, &o.folder, "Folder for the products and run.json (fornix-out); - puts the images on standard output, as an MRD stream", "DIR"},
 		{"set", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &o.assignments, "Set a property, as in cg.iterations=20 (repeatable)",
 			"GADGET.PROPERTY=VALUE"},
 		{"group", 0, 0, G_OPTION_ARG_FILENAME, &o.group, "HDF5 group of the scan, where there are several", "NAME"},

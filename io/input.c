@@ -255,3 +255,21 @@ bool fxi_input_is_nifti(const char *path)
 	/* MRD is never gzip, so here a name may say what a torn file no longer does. */
 	return packs_nifti(p, (size_t)n) || (strlen(path) > 7 && strcmp(path + strlen(path) - 7, ".nii.gz") == 0);
 }
+
+bool fxi_input_may_stream(const char *path)
+{
+	unsigned char p[FILE_PREFIX];
+	struct stat s;
+	ssize_t n = 0;
+	int fd;
+
+	/* Nothing is read from a pipe before it is opened as an input. */
+	if (strcmp(path, "-") == 0 || stat(path, &s) != 0 || !S_ISREG(s.st_mode))
+		return true;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = pread(fd, p, sizeof p, 0);
+		close(fd);
+	}
+	return n > 0 && looks_like_stream(p, (size_t)n);
+}

@@ -16,6 +16,14 @@ int fxi_input_open(const char *path, const char *group, fx_error *err, fxi_sourc
 /** True for a regular file, or a link to one, that begins as NIfTI does, compressed or not: nifti_source.h opens it. */
 bool fxi_input_is_nifti(const char *path);
 
+/** False where the path is plainly no stream: an HDF5 or NIfTI file. */
+bool fxi_input_may_stream(const char *path);
+/**
+ * What the first data message of a stream (fxi_input_open's source) is: FX_IMAGE or FX_ACQUISITION, 0 where none comes; reads ahead as far
+ * as that. For a source that is no stream: FX_ACQUISITION.
+ */
+int fxi_mrd_stream_kinds(fxi_source *source, fx_error *err, unsigned *kinds);
+
 /* The two kinds, for fxi_input_open and for tests. */
 
 int fxi_mrd_hdf5_open(const char *path, const char *group, fx_error *err, fxi_source **out);

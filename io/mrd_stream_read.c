@@ -4,6 +4,7 @@
 #include "input.h"
 #include "wire.h"
 
+#include <glib.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@ struct stream {
 	fxi_wire_in *in;
 	int fd;
 	bool own_fd, ended;
+	GQueue ahead;    /* messages read before they were asked for */
 	int64_t total;
 };
 
@@ -36,7 +38,7 @@ static int next_message(fxi_source *self, fx_msg **out, fx_error *err)
 	struct stream *s = (struct stream *)self;
 	int status = FX_OK;
 
-	*out = NULL;
+	*out = g_queue_pop_head(&s->ahead);
 	while (status == FX_OK && !*out && !s->ended) {
 		fxi_wire_message m;
 
@@ -98,10 +100,16 @@ static double progress(const fxi_source *self)
 	return s->total > 0 ? (double)fxi_wire_in_bytes(s->in) / (double)s->total : -1;
 }
 
+static void drop(void *msg)
+{
+	fx_drop(msg);
+}
+
 static void close_stream(fxi_source *self)
 {
 	struct stream *s = (struct stream *)self;
 
+	g_queue_clear_full(&s->ahead, drop);
 	fxi_wire_in_free(s->in);
 	if (s->own_fd)
 		close(s->fd);
@@ -119,6 +127,7 @@ int fxi_mrd_stream_open(int fd, bool own_fd, const char *name, const void *prefi
 	*out = NULL;
 	if (!s)
 		return fx_error_set(err, FX_ENOMEM, "out of memory while opening %s", name);
+	g_queue_init(&s->ahead);
 	s->base.format = "MRD stream";
 	s->base.next = next_message;
 	s->base.interrupt = interrupt;
@@ -138,4 +147,29 @@ int fxi_mrd_stream_open(int fd, bool own_fd, const char *name, const void *prefi
 		s->base.digest = fxi_file_digest(name);
 	*out = &s->base;
 	return FX_OK;
+}
+
+int fxi_mrd_stream_kinds(fxi_source *source, fx_error *err, unsigned *kinds)
+{
+	struct stream *s = (struct stream *)source;
+	int status = FX_OK;
+
+	*kinds = FX_ACQUISITION;
+	if (source->next != next_message)
+		return FX_OK;
+	*kinds = 0;
+	/* Texts may come in front of the data; they keep their place. */
+	while (status == FX_OK && !s->ended && !*kinds) {
+		GQueue found = s->ahead;
+		fx_msg *msg = NULL;
+
+		g_queue_init(&s->ahead);
+		status = next_message(source, &msg, err);
+		s->ahead = found;
+		if (msg)
+			g_queue_push_tail(&s->ahead, msg);
+		if (msg && !fx_msg_text(msg))
+			*kinds = fx_msg_image(msg) ? FX_IMAGE : FX_ACQUISITION;
+	}
+	return status;
 }

@@ -181,6 +181,14 @@ static int drop_text(fxi_product *self, const char *text, fx_error *err)
 	return FX_OK;
 }
 
+static int drop_scan(fxi_product *self, fx_msg *readout, fx_error *err)
+{
+	(void)self;
+	(void)readout;
+	(void)err;
+	return FX_OK;
+}
+
 static int commit(fxi_product *self, fx_error *err)
 {
 	(void)err;
@@ -206,7 +214,7 @@ static int open_product(fxi_files *self, const fx_sink_options *options, fx_erro
 		return fx_error_set(err, FX_ENOMEM, "out of memory while opening %s", options->name);
 	p->exit = e;
 	p->base = (fxi_product){.add = options->format == FX_FORMAT_MRD ? send_image : drop_image, .add_volume = drop_volume,
-		.add_tracts = drop_tracts, .add_text = drop_text, .commit = commit, .abandon = abandon};
+		.add_tracts = drop_tracts, .add_text = drop_text, .add_scan = drop_scan, .commit = commit, .abandon = abandon};
 	*out = &p->base;
 	return FX_OK;
 }
