@@ -66,6 +66,21 @@ static char *wished_name(const char *parameters)
 	return name;
 }
 
+/* What this process can write to now: stacks, heap, a driver's buffers. */
+static int64_t own_data_bytes(void)
+{
+	FILE *file = fopen("/proc/self/status", "re");
+	char line[256];
+	long long kib = 0;
+
+	while (file && fgets(line, sizeof line, file))
+		if (sscanf(line, "VmData: %lld", &kib) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return kib * 1024;
+}
+
 /* Memory is the supervisor's to give. What it gave is then this process's bound, so that an estimate that was wrong ends one session. */
 static int ask_memory(struct worker *w, int64_t host_bytes, int64_t gpu_bytes, fx_error *err)
 {
@@ -79,8 +94,8 @@ static int ask_memory(struct worker *w, int64_t host_bytes, int64_t gpu_bytes, f
 		return status;
 	if (m.kind != FXI_LINK_GRANTED)
 		return fx_error_set(err, FX_ENOMEM, "%s", m.u.text);
-	/* Data, not address space: a GPU's driver reserves terabytes of that and uses none of it. */
-	limit.rlim_cur = limit.rlim_max = (rlim_t)m.u.granted.host_bytes;
+	/* Data, not address space: a GPU's driver reserves terabytes of that and uses none of it. What a warm process has is not the session's. */
+	limit.rlim_cur = limit.rlim_max = (rlim_t)(m.u.granted.host_bytes + own_data_bytes());
 	if (m.u.granted.host_bytes > 0 && setrlimit(RLIMIT_DATA, &limit) != 0)
 		fxi_log_say(w->log, FXI_WARNING, w->session, "cannot bound this session's memory");
 	return FX_OK;

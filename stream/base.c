@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 const char *fx_status_text(int status)
@@ -105,6 +106,19 @@ static int64_t read_number(const char *path, const char *key)
 	return value;
 }
 
+/* What the process may write to may be bounded: a server bounds its sessions so. */
+static int64_t own_limit(int64_t available)
+{
+	struct rlimit limit;
+	int64_t used, left;
+
+	if (getrlimit(RLIMIT_DATA, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur > INT64_MAX)
+		return available;
+	used = read_number("/proc/self/status", "VmData:");
+	left = used < 0 ? (int64_t)limit.rlim_cur : (int64_t)limit.rlim_cur - used * 1024;
+	return left < 0 ? 0 : left < available ? left : available;
+}
+
 int64_t fx_memory_available_bytes(void)
 {
 	int64_t kilobytes = read_number("/proc/meminfo", "MemAvailable:");
@@ -114,5 +128,5 @@ int64_t fx_memory_available_bytes(void)
 
 	if (limit >= 0 && used >= 0 && limit - used < available)
 		available = limit > used ? limit - used : 0;
-	return available;
+	return own_limit(available);
 }

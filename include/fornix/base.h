@@ -73,7 +73,7 @@ FX_EXPORT bool fx_mul_size(int64_t a, int64_t b, int64_t *out);
 FX_EXPORT void *fx_alloc(int64_t count, size_t size);
 FX_EXPORT void fx_free(void *memory);
 
-/** Bytes this process may still take (physical memory free now, or the cgroup's limit if lower). */
+/** Bytes this process may still take (physical memory free now, or the limit of its cgroup or its own, RLIMIT_DATA, if lower). */
 FX_EXPORT int64_t fx_memory_available_bytes(void);
 
 #ifdef __cplusplus
