@@ -56,10 +56,13 @@ static void release(fx_array *a)
 		return;
 	cudaGetDevice(&before);
 	cudaSetDevice(a->device);
+	/* On the stream that read it last, which is behind the writer: a stream that only copies to the GPU must not wait for those that compute. */
+	cudaStream_t last = mem->readers.empty() ? mem->writer->stream : mem->readers.back()->stream;
 	for (size_t i = 0; i < mem->read.size(); i++)
-		cudaStreamWaitEvent(mem->writer->stream, mem->read[i], 0);
+		if (mem->readers[i]->stream != last)
+			cudaStreamWaitEvent(last, mem->read[i], 0);
 	if (a->data)
-		cudaFreeAsync(a->data, mem->writer->stream);
+		cudaFreeAsync(a->data, last);
 	forget_readers(mem);
 	cudaEventDestroy(mem->written);
 	fxi_stream_unref(mem->writer);
@@ -69,7 +72,7 @@ static void release(fx_array *a)
 	cudaSetDevice(before);
 }
 
-int fxi_cuda_array(fx_math *m, int type, int n_dims, const int64_t *dims, fx_array **out)
+static int array_on(fx_math *m, fxi_stream *stream, int type, int n_dims, const int64_t *dims, fx_array **out)
 {
 	fxi_cuda_queue *q = fxi_queue(m);
 	memory *mem;
@@ -79,13 +82,13 @@ int fxi_cuda_array(fx_math *m, int type, int n_dims, const int64_t *dims, fx_arr
 		return fx_math_fail(m, status, "an array of %d dimensions cannot be had", n_dims);
 	mem = new (std::nothrow) memory;
 	if (mem) {
-		mem->writer = fxi_stream_ref(q->stream);
+		mem->writer = fxi_stream_ref(stream);
 		status = fxi_cuda_check(m, cudaEventCreateWithFlags(&mem->written, cudaEventDisableTiming), "an event");
 	} else {
 		status = fx_math_fail(m, FX_ENOMEM, "no memory for an array");
 	}
 	if (status == FX_OK && (*out)->bytes > 0) {
-		cudaError_t e = cudaMallocAsync(&(*out)->data, (size_t)(*out)->bytes, q->stream->stream);
+		cudaError_t e = cudaMallocAsync(&(*out)->data, (size_t)(*out)->bytes, stream->stream);
 
 		if (e == cudaErrorMemoryAllocation) {
 			cudaGetLastError();
@@ -101,6 +104,11 @@ int fxi_cuda_array(fx_math *m, int type, int n_dims, const int64_t *dims, fx_arr
 		*out = nullptr;
 	}
 	return status;
+}
+
+int fxi_cuda_array(fx_math *m, int type, int n_dims, const int64_t *dims, fx_array **out)
+{
+	return array_on(m, fxi_queue(m)->stream, type, n_dims, dims, out);
 }
 
 int fxi_cuda_array_new(fx_math *m, int type, int n_dims, const int64_t *dims, fx_array **out)
@@ -124,6 +132,117 @@ int fxi_cuda_array_new(fx_math *m, int type, int n_dims, const int64_t *dims, fx
 	return status;
 }
 
+/* ---- staging ---------------------------------------------------------------------------------- */
+
+/* What stands behind fx_array.event of a page-locked host array. */
+struct staging {
+	cudaEvent_t copied;          /* behind the last copy from it */
+	bool used;
+};
+
+static void release_staging(fx_array *a)
+{
+	staging *st = (staging *)a->event;
+
+	if (!st)
+		return;
+	if (st->used)
+		cudaEventSynchronize(st->copied);
+	if (st->copied)
+		cudaEventDestroy(st->copied);
+	cudaFreeHost(a->data);
+	delete st;
+	a->event = nullptr;
+	a->data = nullptr;
+}
+
+int fxi_cuda_staging_new(fx_math *m, int type, int n_dims, const int64_t *dims, fx_array **out)
+{
+	staging *st = new (std::nothrow) staging();
+	int status;
+
+	*out = nullptr;
+	if (!st)
+		return fx_math_fail(m, FX_ENOMEM, "no memory for an array");
+	cudaSetDevice(m->device);
+	status = fx_array_wrap(type, n_dims, dims, FX_HOST, 0, release_staging, out);
+	if (status != FX_OK) {
+		delete st;
+		return fx_math_fail(m, status, "an array of %d dimensions cannot be had", n_dims);
+	}
+	(*out)->event = st;
+	status = fxi_cuda_check(m, cudaEventCreateWithFlags(&st->copied, cudaEventDisableTiming), "an event");
+	if (status == FX_OK && (*out)->bytes > 0) {
+		cudaError_t e = cudaMallocHost(&(*out)->data, (size_t)(*out)->bytes);
+
+		if (e == cudaErrorMemoryAllocation) {
+			cudaGetLastError();
+			status = fx_math_fail(m, FX_ENOMEM, "no %.1f MB of page-locked memory", (double)(*out)->bytes / 1e6);
+		} else {
+			status = fxi_cuda_check(m, e, "page-locking memory");
+		}
+	}
+	if (status != FX_OK) {
+		fx_array_unref(*out);
+		*out = nullptr;
+	}
+	return status;
+}
+
+int fxi_cuda_staging_wait(fx_math *m, const fx_array *array)
+{
+	const staging *st = (const staging *)array->event;
+
+	return st->used ? fxi_cuda_check(m, cudaEventSynchronize(st->copied), "copying to the GPU") : FX_OK;
+}
+
+/* The queue's second stream, which copies while the first computes. */
+static int copies_of(fx_math *m, fxi_stream **out)
+{
+	fxi_cuda_queue *q = fxi_queue(m);
+	int status = FX_OK;
+
+	if (!q->copies) {
+		fxi_stream *s = new (std::nothrow) fxi_stream();
+
+		if (!s)
+			return fx_math_fail(m, FX_ENOMEM, "no memory for a stream");
+		s->refs = 1;
+		s->device = q->device;
+		status = fxi_cuda_check(m, cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking), "a stream");
+		if (status == FX_OK)
+			q->copies = s;
+		else
+			delete s;
+	}
+	*out = q->copies;
+	return status;
+}
+
+static int upload_staged(fx_math *m, const fx_array *host, fx_array **out)
+{
+	staging *st = (staging *)host->event;
+	fxi_stream *s = nullptr;
+	int status = copies_of(m, &s);
+
+	if (status == FX_OK)
+		status = array_on(m, s, host->type, host->n_dims, host->dims, out);
+	if (status != FX_OK || host->bytes == 0)
+		return status;
+	status = fxi_cuda_check(m, cudaMemcpyAsync((*out)->data, host->data, (size_t)host->bytes, cudaMemcpyHostToDevice, s->stream),
+		"copying to the GPU");
+	if (status == FX_OK)
+		status = fxi_cuda_check(m, cudaEventRecord(memory_of(*out)->written, s->stream), "marking an array");
+	if (status == FX_OK)
+		status = fxi_cuda_check(m, cudaEventRecord(st->copied, s->stream), "marking an array");
+	st->used = true;
+	if (status != FX_OK) {
+		fx_array_unref(*out);
+		*out = nullptr;
+	}
+	return status;
+}
+
 int fxi_cuda_upload(fx_math *m, const fx_array *host, fx_array **out)
 {
 	int status;
@@ -134,6 +253,8 @@ int fxi_cuda_upload(fx_math *m, const fx_array *host, fx_array **out)
 		return FX_OK;
 	}
 	cudaSetDevice(m->device);
+	if (host->event)
+		return upload_staged(m, host, out);
 	status = fxi_cuda_array(m, host->type, host->n_dims, host->dims, out);
 	if (status == FX_OK && host->bytes > 0) {
 		fxi_use use(m);

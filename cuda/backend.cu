@@ -76,10 +76,12 @@ static void close_queue(void *queue)
 	if (q->stream)
 		cudaStreamSynchronize(q->stream->stream);
 	fxi_cuda_plans_free(q);
+	fxi_cuda_nufft_free(q);
 	if (q->partial)
 		cudaFree(q->partial);
 	if (q->result)
 		cudaFreeHost(q->result);
+	fxi_stream_unref(q->copies);
 	fxi_stream_unref(q->stream);
 	delete q;
 }
@@ -153,6 +155,8 @@ static fx_backend table()
 	b.array_new = fxi_cuda_array_new;
 	b.upload = fxi_cuda_upload;
 	b.download = fxi_cuda_download;
+	b.staging_new = fxi_cuda_staging_new;
+	b.staging_wait = fxi_cuda_staging_wait;
 	b.copy = fxi_cuda_copy;
 	b.fft = fxi_cuda_fft;
 	b.points_new = fxi_cuda_points_new;

@@ -26,18 +26,19 @@ typedef struct fxi_stream {
 
 typedef struct fxi_cuda_plan {
 	int64_t dims[3], batch;
-	int type;              /* FX_CF32 or FX_CF64 */
+	int type;              /* FX_CF32 or FX_CF64; FX_F32 or FX_F64: of real numbers to half a spectrum */
 	cufftHandle handle;
 	int64_t used;          /* by age, the oldest goes */
 } fxi_cuda_plan;
 
 typedef struct fxi_cuda_queue {
-	fxi_stream *stream;
+	fxi_stream *stream, *copies; /* the second copies from staging arrays; NULL until then */
 	int device, n_processors;
 	size_t shared_limit;   /* bytes of shared memory that a block may ask for */
 	int n_plans;
 	int64_t clock;
 	fxi_cuda_plan plans[FXI_CUDA_PLANS];
+	struct fxi_cuda_nufft *nufft; /* what NUFFTs keep, or NULL */
 	double *partial;       /* device: block sums of a reduction */
 	double *result;        /* host, pinned: its results */
 } fxi_cuda_queue;
@@ -104,17 +105,20 @@ int fxi_cuda_array(fx_math *m, int type, int n_dims, const int64_t *dims, fx_arr
 int fxi_cuda_array_new(fx_math *m, int type, int n_dims, const int64_t *dims, fx_array **out);
 int fxi_cuda_upload(fx_math *m, const fx_array *host, fx_array **out);
 int fxi_cuda_download(fx_math *m, const fx_array *device, fx_array **out);
+int fxi_cuda_staging_new(fx_math *m, int type, int n_dims, const int64_t *dims, fx_array **out);
+int fxi_cuda_staging_wait(fx_math *m, const fx_array *array);
 int fxi_cuda_copy(fx_math *m, const fx_array *source, int64_t from, int64_t n, fx_array *target, int64_t to);
 fxi_stream *fxi_stream_ref(fxi_stream *s);
 void fxi_stream_unref(fxi_stream *s);
 
 /* fft.cu */
 int fxi_cuda_fft(fx_math *m, fx_array *a, int sign, double scale);
-/** A cuFFT plan of this queue, on its stream: `batch` transforms over dims (axes of 1 are left out). */
+/** A cuFFT plan of this queue, on its stream: `batch` transforms over dims (axes of 1 are left out). Real types: to half spectra. */
 int fxi_cuda_plan_of(fx_math *m, int type, const int64_t dims[3], int64_t batch, cufftHandle *plan);
 void fxi_cuda_plans_free(fxi_cuda_queue *q);
 
-/* points.cu, nufft.cu, fine.cu */
+/* points.cu, nufft.cu (with nufft_spread.cu and nufft_gather.cu), fine.cu */
+void fxi_cuda_nufft_free(fxi_cuda_queue *q);
 int fxi_cuda_points_new(fx_math *m, const fx_fine_grid *g, const fx_array *k, void **points);
 void fxi_cuda_points_free(fx_math *m, void *points);
 int fxi_cuda_spread(fx_math *m, const fx_fine_grid *g, void *points, const fx_array *samples, fx_array *fine);

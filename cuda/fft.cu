@@ -17,18 +17,19 @@ void fxi_cuda_plans_free(fxi_cuda_queue *q)
 
 static int make_plan(fx_math *m, int type, const int64_t dims[3], int64_t batch, cufftHandle *plan)
 {
+	bool real = type == FX_F32 || type == FX_F64;
 	int n[3], rank = 0;
-	int64_t each = 1;
+	int64_t each = 1, half = dims[0] / 2 + 1;
+	cufftType kind = type == FX_F32 ? CUFFT_R2C : type == FX_F64 ? CUFFT_D2Z : type == FX_CF32 ? CUFFT_C2C : CUFFT_Z2Z;
 	cufftResult e;
 
-	/* cuFFT lists the slowest axis first */
+	/* cuFFT lists the slowest axis first; a real transform halves the fastest, which must be there */
 	for (int d = 2; d >= 0; d--)
-		if (dims[d] > 1)
+		if (dims[d] > 1 || (real && d == 0))
 			n[rank++] = (int)dims[d];
 	for (int i = 0; i < rank; i++)
 		each *= n[i];
-	e = cufftPlanMany(plan, rank, n, nullptr, 1, (int)each, nullptr, 1, (int)each, type == FX_CF32 ? CUFFT_C2C : CUFFT_Z2Z,
-		(int)batch);
+	e = cufftPlanMany(plan, rank, n, nullptr, 1, (int)each, nullptr, 1, (int)(real ? each / dims[0] * half : each), kind, (int)batch);
 	if (e == CUFFT_SUCCESS)
 		e = cufftSetStream(*plan, fxi_stream_of(m));
 	return fxi_cufft_check(m, e, "planning");

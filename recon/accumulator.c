@@ -2,6 +2,9 @@
 /*
  * accumulator.c - the adjoint while samples arrive. Pieces fill a chunk of a fixed number of samples; a full chunk is added to the
  * fine grid (NUFFT) or to the image (the exact sums). What is left for the end is the rest of a chunk and, once, the FFT.
+ *
+ * Where the backend is a GPU, chunks are filled in page-locked memory, two in turn: one is copied and gridded while the other fills,
+ * and nobody waits but for a chunk that is still being copied when it is to be filled again.
  */
 #include "fourier.h"
 
@@ -9,22 +12,39 @@
 #include <math.h>
 #include <string.h>
 
+/* Up to so many samples are kept in memory of the ordinary kind: page-locking it takes longer than copying them. */
+#define UNSTAGED 16384
+/* From so many numbers on a piece is copied by several threads. */
+#define PARALLEL_FILL 65536
+
 struct fx_accumulator {
 	fx_fourier *f;
 	int64_t n_coils;
 	int64_t filled;       /* samples in the chunk */
-	int64_t room;         /* for how many there is memory so far, up to FXI_CHUNK */
-	fx_array *k;          /* f64 {3, room} */
-	fx_array *samples;    /* {room, coils} */
+	int now;              /* which chunk is being filled */
+	fxi_chunk chunks[2];
 	fx_array *sum;        /* the fine grid, or the image */
 };
+
+static fxi_chunk *chunk_of(fx_accumulator *a)
+{
+	return &a->chunks[a->now];
+}
 
 void fx_accumulator_free(fx_accumulator *a)
 {
 	if (!a)
 		return;
-	fx_array_unref(a->k);
-	fx_array_unref(a->samples);
+	for (int i = 0; i < 2; i++) {
+		fxi_chunk *spare = a->f->spares;
+
+		while (spare < a->f->spares + FXI_SPARES && spare->k)
+			spare++;
+		if (a->chunks[i].staged && spare < a->f->spares + FXI_SPARES)
+			*spare = a->chunks[i];
+		else
+			fxi_chunk_free(&a->chunks[i]);
+	}
 	fx_array_unref(a->sum);
 	fx_free(a);
 }
@@ -56,55 +76,104 @@ int fx_accumulator_new(fx_fourier *f, int64_t n_coils, fx_accumulator **out)
 	return FX_OK;
 }
 
+void fxi_chunk_free(fxi_chunk *c)
+{
+	fx_array_unref(c->k);
+	fx_array_unref(c->samples);
+	*c = (fxi_chunk){0};
+}
+
+/* A whole chunk that the backend copies from while the next one fills: one of an accumulator before, or a new one. */
+static int stage(fx_accumulator *a, fxi_chunk *c)
+{
+	fx_fourier *f = a->f;
+	int type = fxi_sample_type(f), status;
+
+	for (int i = 0; i < FXI_SPARES; i++)
+		if (f->spares[i].k && f->spares[i].samples->dims[1] == a->n_coils) {
+			*c = f->spares[i];
+			f->spares[i] = (fxi_chunk){0};
+			return f->m->ops->staging_wait(f->m, c->samples);
+		}
+	*c = (fxi_chunk){.room = FXI_CHUNK, .staged = true};
+	status = f->m->ops->staging_new(f->m, FX_F64, 2, (int64_t[]){3, FXI_CHUNK}, &c->k);
+	if (status == FX_OK)
+		status = f->m->ops->staging_new(f->m, type, 2, (int64_t[]){FXI_CHUNK, a->n_coils}, &c->samples);
+	if (status != FX_OK)
+		fxi_chunk_free(c);
+	return status;
+}
+
 /* Makes room for n samples. A frame of one short readout, of thousands in a series, must not clear a whole chunk's memory. */
 static int reserve(fx_accumulator *a, int64_t n)
 {
-	int64_t room = a->room ? a->room : 2048;
+	fxi_chunk *old = chunk_of(a), c = {.room = old->room ? old->room : 2048};
 	size_t size = fx_type_size(fxi_sample_type(a->f));
-	fx_array *k = NULL, *samples = NULL;
+	int status = FX_OK;
 
-	if (n <= a->room)
+	if (n <= old->room)
 		return FX_OK;
-	while (room < n)
-		room *= 2;
-	if (fx_array_new2(FX_F64, 3, room, &k) != FX_OK ||
-		fx_array_new2(fxi_sample_type(a->f), room, a->n_coils, &samples) != FX_OK) {
-		fx_array_unref(k);
-		return fx_math_fail(a->f->m, FX_ENOMEM, "no memory for a chunk of %lld samples of %lld coils", (long long)room,
+	while (c.room < n)
+		c.room *= 2;
+	if (n > UNSTAGED && a->f->m->ops->staging_new) {
+		status = stage(a, &c);
+	} else if (fx_array_new2(FX_F64, 3, c.room, &c.k) != FX_OK ||
+		fx_array_new2(fxi_sample_type(a->f), c.room, a->n_coils, &c.samples) != FX_OK) {
+		status = fx_math_fail(a->f->m, FX_ENOMEM, "no memory for a chunk of %lld samples of %lld coils", (long long)c.room,
 			(long long)a->n_coils);
+		fxi_chunk_free(&c);
 	}
+	if (status != FX_OK)
+		return status;
 	if (a->filled > 0) {
-		memcpy(k->data, a->k->data, (size_t)(3 * a->filled) * sizeof(double));
-		for (int64_t c = 0; c < a->n_coils; c++)
-			memcpy((char *)samples->data + (size_t)(c * room) * size, (const char *)a->samples->data + (size_t)(c * a->room) * size,
-				(size_t)a->filled * size);
+		memcpy(c.k->data, old->k->data, (size_t)(3 * a->filled) * sizeof(double));
+		for (int64_t i = 0; i < a->n_coils; i++)
+			memcpy((char *)c.samples->data + (size_t)(i * c.room) * size,
+				(const char *)old->samples->data + (size_t)(i * old->room) * size, (size_t)a->filled * size);
 	}
-	fx_slot_take(&a->k, k);
-	fx_slot_take(&a->samples, samples);
-	a->room = room;
+	fxi_chunk_free(old);
+	*old = c;
 	return FX_OK;
 }
 
 /* The chunk's filled part as arrays of their own size: the last chunk is seldom full. */
 static int cut_chunk(fx_accumulator *a, fx_array **k, fx_array **samples)
 {
+	const fxi_chunk *c = chunk_of(a);
 	fx_math *m = a->f->m;
-	size_t size = fx_type_size(a->samples->type);
+	size_t size = fx_type_size(c->samples->type);
 
 	*k = *samples = NULL;
-	if (a->filled == a->room) {
-		*k = fx_array_ref(a->k);
-		*samples = fx_array_ref(a->samples);
+	if (a->filled == c->room) {
+		*k = fx_array_ref(c->k);
+		*samples = fx_array_ref(c->samples);
 		return FX_OK;
 	}
 	if (fx_array_new2(FX_F64, 3, a->filled, k) != FX_OK ||
-		fx_array_new2(a->samples->type, a->filled, a->n_coils, samples) != FX_OK)
+		fx_array_new2(c->samples->type, a->filled, a->n_coils, samples) != FX_OK)
 		return fx_math_fail(m, FX_ENOMEM, "no memory for the last %lld samples", (long long)a->filled);
-	memcpy((*k)->data, a->k->data, (size_t)(*k)->bytes);
-	for (int64_t c = 0; c < a->n_coils; c++)
-		memcpy((char *)(*samples)->data + (size_t)(c * a->filled) * size,
-			(const char *)a->samples->data + (size_t)(c * a->room) * size, (size_t)a->filled * size);
+	memcpy((*k)->data, c->k->data, (size_t)(*k)->bytes);
+	for (int64_t i = 0; i < a->n_coils; i++)
+		memcpy((char *)(*samples)->data + (size_t)(i * a->filled) * size,
+			(const char *)c->samples->data + (size_t)(i * c->room) * size, (size_t)a->filled * size);
 	return FX_OK;
+}
+
+/* Replaces *there, {of a whole chunk, n}, by its first `filled` elements of each of n columns, where it lives. */
+static int cut_there(fx_accumulator *a, int n_dims, const int64_t dims[2], int64_t column, int64_t columns, fx_array **there)
+{
+	fx_math *m = a->f->m;
+	fx_array *part;
+	int64_t each = (*there)->n / columns;
+	int status = m->ops->array_new(m, (*there)->type, n_dims, dims, &part);
+
+	for (int64_t i = 0; i < columns && status == FX_OK; i++)
+		status = m->ops->copy(m, *there, i * each, column, part, i * column);
+	if (status == FX_OK)
+		fx_slot_take(there, part);
+	else
+		fx_array_unref(part);
+	return status;
 }
 
 static int add_chunk(fx_accumulator *a, const fx_array *k, const fx_array *samples)
@@ -127,30 +196,56 @@ static int add_chunk(fx_accumulator *a, const fx_array *k, const fx_array *sampl
 	return status;
 }
 
+/* Copies the chunk to where the backend works, cut to what is filled. */
+static int send(fx_accumulator *a, fx_array **k, fx_array **samples)
+{
+	fxi_chunk *c = chunk_of(a);
+	fx_math *m = a->f->m;
+	fx_array *k_here = NULL, *samples_here = NULL;
+	int status = FX_OK;
+
+	if (c->staged) {
+		k_here = fx_array_ref(c->k);
+		samples_here = fx_array_ref(c->samples);
+	} else {
+		status = cut_chunk(a, &k_here, &samples_here);
+	}
+	if (status == FX_OK)
+		status = m->ops->upload(m, k_here, k);
+	if (status == FX_OK)
+		status = m->ops->upload(m, samples_here, samples);
+	if (status == FX_OK && c->staged && a->filled < c->room) {
+		status = cut_there(a, 2, (int64_t[]){3, a->filled}, 3 * a->filled, 1, k);
+		if (status == FX_OK)
+			status = cut_there(a, 2, (int64_t[]){a->filled, a->n_coils}, a->filled, a->n_coils, samples);
+	}
+	fx_array_unref(k_here);
+	fx_array_unref(samples_here);
+	return status;
+}
+
 static int flush(fx_accumulator *a)
 {
 	fx_math *m = a->f->m;
-	fx_array *k = NULL, *samples = NULL, *k_there = NULL, *samples_there = NULL;
+	fx_array *k = NULL, *samples = NULL;
 	int status;
 
 	if (a->filled == 0)
 		return FX_OK;
 	status = fx_math_check(m);
 	if (status == FX_OK)
-		status = cut_chunk(a, &k, &samples);
+		status = send(a, &k, &samples);
 	if (status == FX_OK)
-		status = m->ops->upload(m, k, &k_there);
-	if (status == FX_OK)
-		status = m->ops->upload(m, samples, &samples_there);
-	if (status == FX_OK)
-		status = add_chunk(a, k_there, samples_there);
-	if (status == FX_OK)
+		status = add_chunk(a, k, samples);
+	if (status == FX_OK && !chunk_of(a)->staged)
 		status = m->ops->sync(m); /* the chunk is filled again now */
 	fx_array_unref(k);
 	fx_array_unref(samples);
-	fx_array_unref(k_there);
-	fx_array_unref(samples_there);
 	a->filled = 0;
+	if (chunk_of(a)->staged)
+		a->now = !a->now;
+	if (status == FX_OK && chunk_of(a)->staged)
+		status = m->ops->staging_wait(m, chunk_of(a)->samples);
 	return status;
 }
 
@@ -174,10 +269,9 @@ static double weight_at(const fx_array *weights, int64_t i)
 }
 
 /* n samples of one coil into the chunk, weighted and converted. */
-static void fill(fx_accumulator *a, int64_t to, const fx_array *samples, int64_t from, const fx_array *weights,
-	int64_t first, int64_t n)
+static void fill(fx_array *chunk, int64_t to, const fx_array *samples, int64_t from, const fx_array *weights, int64_t first,
+	int64_t n)
 {
-	fx_array *chunk = a->samples;
 	size_t size = fx_type_size(chunk->type);
 
 	if (!weights && samples->type == chunk->type) {
@@ -226,6 +320,20 @@ static int need_piece(const fx_accumulator *a, const fx_array *k, const fx_array
 	return FX_OK;
 }
 
+/* A piece, or the part of one that still goes into a chunk. */
+struct piece {
+	const fx_array *samples, *weights;
+	fx_array *chunk;
+	int64_t first, n, to, room;
+};
+
+static void fill_coil(void *arg, int64_t coil)
+{
+	const struct piece *p = arg;
+
+	fill(p->chunk, coil * p->room + p->to, p->samples, coil * p->samples->dims[0] + p->first, p->weights, p->first, p->n);
+}
+
 int fx_accumulator_add(fx_accumulator *a, const fx_array *k, const fx_array *samples, const fx_array *weights)
 {
 	int64_t n = k->dims[1], done = 0;
@@ -233,13 +341,16 @@ int fx_accumulator_add(fx_accumulator *a, const fx_array *k, const fx_array *sam
 
 	while (status == FX_OK && done < n) {
 		int64_t left = FXI_CHUNK - a->filled, part = n - done < left ? n - done : left;
+		fxi_chunk *c = chunk_of(a);
+		struct piece p = {samples, weights, NULL, done, part, a->filled, 0};
 
 		status = reserve(a, a->filled + part);
 		if (status != FX_OK)
 			break;
-		memcpy(FX_F64_OF(a->k) + 3 * a->filled, FX_F64_OF(k) + 3 * done, (size_t)(3 * part) * sizeof(double));
-		for (int64_t c = 0; c < a->n_coils; c++)
-			fill(a, c * a->room + a->filled, samples, c * n + done, weights, done, part);
+		p.chunk = c->samples;
+		p.room = c->room;
+		memcpy(FX_F64_OF(c->k) + 3 * a->filled, FX_F64_OF(k) + 3 * done, (size_t)(3 * part) * sizeof(double));
+		fx_parallel(part * a->n_coils < PARALLEL_FILL ? 1 : a->f->m->n_threads, a->n_coils, fill_coil, &p);
 		a->filled += part;
 		done += part;
 		if (a->filled == FXI_CHUNK)

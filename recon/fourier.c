@@ -81,7 +81,14 @@ int fx_fourier_new(fx_math *m, const fx_fourier_spec *spec, fx_fourier **out)
 
 void fx_fourier_free(fx_fourier *f)
 {
+	for (int i = 0; f && i < FXI_SPARES; i++)
+		fxi_chunk_free(&f->spares[i]);
 	fx_free(f);
+}
+
+const fx_fine_grid *fx_fourier_grid(const fx_fourier *f)
+{
+	return f->spec.method == FX_FOURIER_NUFFT ? &f->grid : NULL;
 }
 
 int fxi_sample_type(const fx_fourier *f)

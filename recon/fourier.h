@@ -11,12 +11,26 @@
  */
 #define FXI_CHUNK 131072
 
+/** Samples being gathered. */
+typedef struct fxi_chunk {
+	int64_t room;          /* for how many there is memory so far, up to FXI_CHUNK */
+	bool staged;           /* the backend's staging arrays: of FXI_CHUNK samples, copied from without waiting */
+	fx_array *k;           /* f64 {3, room} */
+	fx_array *samples;     /* {room, coils} */
+} fxi_chunk;
+
+/** Two accumulators of two chunks each: unweighted and weighted sums of a frame. */
+#define FXI_SPARES 4
+
 struct fx_fourier {
 	fx_math *m;
 	fx_fourier_spec spec;
 	fx_fine_grid grid;     /* NUFFT only */
 	int64_t n_voxels, n_cells;
+	fxi_chunk spares[FXI_SPARES]; /* staged chunks of accumulators that ended, for the next ones */
 };
+
+void fxi_chunk_free(fxi_chunk *c);
 
 /**
  * The oversampling, kernel width and beta that meet the spec's tolerance at the least expected time.

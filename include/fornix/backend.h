@@ -184,6 +184,13 @@ struct fx_backend {
 	int (*array_new)(fx_math *m, int type, int n_dims, const int64_t *dims, fx_array **out); /**< zeroed */
 	int (*upload)(fx_math *m, const fx_array *host, fx_array **out);
 	int (*download)(fx_math *m, const fx_array *device, fx_array **out);
+	/**
+	 * A host array, not cleared, that `upload` copies from without waiting, beside other work of the queue (page-locked memory: slow to
+	 * get, so keep it). Whoever fills it again calls staging_wait first, which returns once it has been copied. Both NULL where upload
+	 * copies nothing.
+	 */
+	int (*staging_new)(fx_math *m, int type, int n_dims, const int64_t *dims, fx_array **out);
+	int (*staging_wait)(fx_math *m, const fx_array *staging);
 
 	/**
 	 * Bytes that arrays may still take where the backend works, and the most that this process's took at once there (-1: not known).
