@@ -306,6 +306,29 @@ int fxi_cuda_download(fx_math *m, const fx_array *device, fx_array **out)
 	return status;
 }
 
+int fxi_cuda_memory(fx_math *m, int64_t *available, int64_t *most)
+{
+	cudaMemPool_t pool;
+	uint64_t reserved = 0, used = 0, high = 0;
+	size_t unused = 0, total = 0;
+	int status = fxi_cuda_check(m, cudaSetDevice(m->device), "choosing the GPU");
+
+	if (status == FX_OK)
+		status = fxi_cuda_check(m, cudaMemGetInfo(&unused, &total), "asking for its memory");
+	if (status == FX_OK)
+		status = fxi_cuda_check(m, cudaDeviceGetDefaultMemPool(&pool, m->device), "asking for its memory");
+	if (status == FX_OK)
+		status = fxi_cuda_check(m, cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &reserved), "asking for its memory");
+	if (status == FX_OK)
+		status = fxi_cuda_check(m, cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used), "asking for its memory");
+	if (status == FX_OK)
+		status = fxi_cuda_check(m, cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemHigh, &high), "asking for its memory");
+	/* what the pool keeps is this process's to use again */
+	*available = (int64_t)unused + (int64_t)(reserved - used);
+	*most = (int64_t)high;
+	return status;
+}
+
 int fxi_cuda_copy(fx_math *m, const fx_array *source, int64_t from, int64_t n, fx_array *target, int64_t to)
 {
 	size_t size = fx_type_size(source->type);

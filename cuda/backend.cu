@@ -82,6 +82,8 @@ static void close_queue(void *queue)
 	if (q->result)
 		cudaFreeHost(q->result);
 	fxi_stream_unref(q->copies);
+	if (q->sums)
+		cudaFreeHost(q->sums);
 	fxi_stream_unref(q->stream);
 	delete q;
 }
@@ -101,6 +103,8 @@ static cudaError_t make(fxi_cuda_queue *q)
 		e = cudaMalloc(&q->partial, 2 * PARTIALS * sizeof(double));
 	if (e == cudaSuccess)
 		e = cudaMallocHost(&q->result, 16 * sizeof(double));
+	if (e == cudaSuccess)
+		e = cudaMallocHost(&q->sums, FXI_CUDA_SUMS * sizeof *q->sums);
 	return e;
 }
 
@@ -128,6 +132,7 @@ static int open_queue(int device, int n_threads, void **queue, fx_error *err)
 	q->stream->refs = 1;
 	q->stream->device = q->device = device;
 	q->n_processors = properties.multiProcessorCount;
+	q->memory = (int64_t)properties.totalGlobalMem;
 	q->shared_limit = properties.sharedMemPerBlockOptin;
 	e = make(q);
 	if (e != cudaSuccess) {
@@ -157,6 +162,7 @@ static fx_backend table()
 	b.download = fxi_cuda_download;
 	b.staging_new = fxi_cuda_staging_new;
 	b.staging_wait = fxi_cuda_staging_wait;
+	b.memory = fxi_cuda_memory;
 	b.copy = fxi_cuda_copy;
 	b.fft = fxi_cuda_fft;
 	b.points_new = fxi_cuda_points_new;
@@ -169,6 +175,9 @@ static fx_backend table()
 	b.direct_forward = fxi_cuda_direct_forward;
 	b.toeplitz_apply = fxi_cuda_toeplitz_apply;
 	b.toeplitz_spectrum = fxi_cuda_toeplitz_spectrum;
+	b.normal_apply = fxi_cuda_normal_apply;
+	b.normal_bytes = fxi_cuda_normal_bytes;
+	b.cg_steps = fxi_cuda_cg_steps;
 	b.dot = fxi_cuda_dot;
 	b.axpy = fxi_cuda_axpy;
 	b.xpay = fxi_cuda_xpay;

@@ -23,24 +23,30 @@ typedef struct fxi_stream {
 } fxi_stream;
 
 #define FXI_CUDA_PLANS 16
+#define FXI_CUDA_SUMS 64
 
 typedef struct fxi_cuda_plan {
 	int64_t dims[3], batch;
 	int type;              /* FX_CF32 or FX_CF64; FX_F32 or FX_F64: of real numbers to half a spectrum */
 	cufftHandle handle;
+	size_t work;           /* bytes that it works in */
 	int64_t used;          /* by age, the oldest goes */
 } fxi_cuda_plan;
 
 typedef struct fxi_cuda_queue {
 	fxi_stream *stream, *copies; /* the second copies from staging arrays; NULL until then */
 	int device, n_processors;
+	int64_t memory;        /* bytes that the GPU has */
 	size_t shared_limit;   /* bytes of shared memory that a block may ask for */
 	int n_plans;
 	int64_t clock;
 	fxi_cuda_plan plans[FXI_CUDA_PLANS];
 	struct fxi_cuda_nufft *nufft; /* what NUFFTs keep, or NULL */
+	void *plan_work;       /* device: what all plans work in, as they run one after the other */
+	size_t plan_work_bytes;
 	double *partial;       /* device: block sums of a reduction */
 	double *result;        /* host, pinned: its results */
+	fx_cg_sums *sums;      /* host, pinned: of the iterations under way, FXI_CUDA_SUMS of them */
 } fxi_cuda_queue;
 
 static inline fxi_cuda_queue *fxi_queue(fx_math *m)
@@ -74,7 +80,7 @@ public:
 	int done(const char *what);
 
 private:
-	static const int MOST = 8;
+	static const int MOST = 12;
 	fx_math *math;
 	int n, status;
 	const fx_array *arrays[MOST];
@@ -107,6 +113,7 @@ int fxi_cuda_upload(fx_math *m, const fx_array *host, fx_array **out);
 int fxi_cuda_download(fx_math *m, const fx_array *device, fx_array **out);
 int fxi_cuda_staging_new(fx_math *m, int type, int n_dims, const int64_t *dims, fx_array **out);
 int fxi_cuda_staging_wait(fx_math *m, const fx_array *array);
+int fxi_cuda_memory(fx_math *m, int64_t *available, int64_t *most);
 int fxi_cuda_copy(fx_math *m, const fx_array *source, int64_t from, int64_t n, fx_array *target, int64_t to);
 fxi_stream *fxi_stream_ref(fxi_stream *s);
 void fxi_stream_unref(fxi_stream *s);
@@ -130,9 +137,15 @@ int fxi_cuda_image_to_fine(fx_math *m, const fx_fine_grid *g, const fx_array *im
 int fxi_cuda_direct_adjoint(fx_math *m, const fx_array *k, const fx_array *samples, double scale, fx_array *image);
 int fxi_cuda_direct_forward(fx_math *m, const fx_array *k, const fx_array *image, double scale, fx_array *samples);
 
-/* toeplitz.cu */
+/* toeplitz.cu, toeplitz_spectrum.cu */
 int fxi_cuda_toeplitz_apply(fx_math *m, const fx_array *spectrum, const fx_array *x, fx_array *y);
 int fxi_cuda_toeplitz_spectrum(fx_math *m, fx_array *q, fx_array *spectrum);
+
+/* normal.cu, solve.cu */
+int fxi_cuda_normal_apply(fx_math *m, const fx_normal *a, const fx_array *x, fx_array *y);
+int64_t fxi_cuda_normal_bytes(fx_math *m, const int64_t dims[3], int64_t n_coils);
+int fxi_cuda_cg_steps(fx_math *m, const fx_normal *a, const fx_array *b, double rr, double goal, int64_t n, fx_array *x, fx_array *r,
+	fx_array *p, fx_array *q, fx_cg_sums *sums, int64_t *n_done);
 
 /* vector.cu, difference.cu */
 int fxi_cuda_dot(fx_math *m, const fx_array *x, const fx_array *y, double *re, double *im);

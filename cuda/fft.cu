@@ -13,9 +13,13 @@ void fxi_cuda_plans_free(fxi_cuda_queue *q)
 	for (int i = 0; i < q->n_plans; i++)
 		cufftDestroy(q->plans[i].handle);
 	q->n_plans = 0;
+	if (q->plan_work)
+		cudaFreeAsync(q->plan_work, q->stream->stream);
+	q->plan_work = nullptr;
+	q->plan_work_bytes = 0;
 }
 
-static int make_plan(fx_math *m, int type, const int64_t dims[3], int64_t batch, cufftHandle *plan)
+static int make_plan(fx_math *m, int type, const int64_t dims[3], int64_t batch, cufftHandle *plan, size_t *work)
 {
 	bool real = type == FX_F32 || type == FX_F64;
 	int n[3], rank = 0;
@@ -29,41 +33,66 @@ static int make_plan(fx_math *m, int type, const int64_t dims[3], int64_t batch,
 			n[rank++] = (int)dims[d];
 	for (int i = 0; i < rank; i++)
 		each *= n[i];
-	e = cufftPlanMany(plan, rank, n, nullptr, 1, (int)each, nullptr, 1, (int)(real ? each / dims[0] * half : each), kind, (int)batch);
+	e = cufftCreate(plan);
+	if (e != CUFFT_SUCCESS)
+		return fxi_cufft_check(m, e, "planning");
+	e = cufftSetAutoAllocation(*plan, 0);
 	if (e == CUFFT_SUCCESS)
-		e = cufftSetStream(*plan, fxi_stream_of(m));
+		e = cufftMakePlanMany(*plan, rank, n, nullptr, 1, (int)each, nullptr, 1, (int)(real ? each / dims[0] * half : each), kind,
+			(int)batch, work);
+	if (e != CUFFT_SUCCESS)
+		cufftDestroy(*plan);
+	return fxi_cufft_check(m, e, "planning");
+}
+
+/* All plans of a queue run behind each other, so the largest one's work memory is enough for all. */
+static int use_plan(fx_math *m, fxi_cuda_plan *p, cufftHandle *plan)
+{
+	fxi_cuda_queue *q = fxi_queue(m);
+	cufftResult e;
+	int status;
+
+	if (p->work > q->plan_work_bytes) {
+		if (q->plan_work)
+			cudaFreeAsync(q->plan_work, q->stream->stream);
+		q->plan_work = nullptr;
+		q->plan_work_bytes = 0;
+		status = fxi_cuda_check(m, cudaMallocAsync(&q->plan_work, p->work, q->stream->stream), "work memory of a Fourier transform");
+		if (status != FX_OK)
+			return status;
+		q->plan_work_bytes = p->work;
+	}
+	p->used = ++q->clock;
+	*plan = p->handle;
+	e = cufftSetStream(p->handle, q->stream->stream);
+	if (e == CUFFT_SUCCESS && p->work > 0)
+		e = cufftSetWorkArea(p->handle, q->plan_work);
 	return fxi_cufft_check(m, e, "planning");
 }
 
 int fxi_cuda_plan_of(fx_math *m, int type, const int64_t dims[3], int64_t batch, cufftHandle *plan)
 {
 	fxi_cuda_queue *q = fxi_queue(m);
+	fxi_cuda_plan made = {{dims[0], dims[1], dims[2]}, batch, type, 0, 0, 0};
 	int at = 0, status;
 
 	for (int i = 0; i < q->n_plans; i++) {
 		fxi_cuda_plan *p = &q->plans[i];
 
-		if (p->type == type && p->batch == batch && p->dims[0] == dims[0] && p->dims[1] == dims[1] && p->dims[2] == dims[2]) {
-			p->used = ++q->clock;
-			*plan = p->handle;
-			return FX_OK;
-		}
+		if (p->type == type && p->batch == batch && p->dims[0] == dims[0] && p->dims[1] == dims[1] && p->dims[2] == dims[2])
+			return use_plan(m, p, plan);
 		if (p->used < q->plans[at].used)
 			at = i;
 	}
-	if (q->n_plans < FXI_CUDA_PLANS) {
-		at = q->n_plans;
-	} else {
+	if (q->n_plans == FXI_CUDA_PLANS) {
 		cufftDestroy(q->plans[at].handle);
 		q->plans[at] = q->plans[--q->n_plans];
-		at = q->n_plans;
 	}
-	status = make_plan(m, type, dims, batch, plan);
+	status = make_plan(m, type, dims, batch, &made.handle, &made.work);
 	if (status != FX_OK)
 		return status;
-	q->plans[at] = {{dims[0], dims[1], dims[2]}, batch, type, *plan, ++q->clock};
-	q->n_plans++;
-	return FX_OK;
+	q->plans[q->n_plans] = made;
+	return use_plan(m, &q->plans[q->n_plans++], plan);
 }
 
 struct shape {

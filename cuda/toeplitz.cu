@@ -10,14 +10,13 @@
  * Other sizes: planes padded in x and y go through cuFFT, and z in slabs of columns, so that a padded volume does not
  * exist there either.
  */
-#include "cuda.cuh"
+#include "toeplitz.cuh"
 #include "toeplitz_pass.cuh"
 
-#include <cmath>
+#define BATCH 8  /* coils */
+#define SLABS 8  /* of the columns, where z goes through cuFFT */
 
-struct box {
-	int64_t n[3], f[3];
-};
+typedef fxi_box box;
 
 /* ---- own passes ------------------------------------------------------------------------------- */
 
@@ -36,24 +35,28 @@ static bool own_length(int64_t n)
 	default: CALL(512); break; \
 	}
 
-static int own_passes(fx_math *m, const box *b, int64_t n_coils, const float *spectrum, const float2 *x, float2 *y)
+static bool own_lengths(const box *b)
 {
-	int64_t *n = (int64_t *)b->n, *f = (int64_t *)b->f;
-	float norm = (float)(1 / ((double)f[0] * (double)f[1] * (double)f[2]));
-	fxi_work wide(m, f[0] * n[1] * n[2] * n_coils, sizeof(float2));
-	fxi_work plane(m, n[2] > 1 ? f[0] * f[1] * n[2] * n_coils : 0, sizeof(float2));
-	cudaStream_t s = fxi_stream_of(m);
-	float2 *a = (float2 *)wide.get(), *c = (float2 *)plane.get();
+	return own_length(b->n[0]) && own_length(b->n[1]) && (b->n[2] == 1 || own_length(b->n[2]));
+}
 
-	if (wide.status() != FX_OK || plane.status() != FX_OK)
-		return wide.status() != FX_OK ? wide.status() : plane.status();
-#define GROW_X(L) fxi_grow_rows<L>(s, n[1] * n[2] * n_coils, x, a)
-#define SHRINK_X(L) fxi_shrink_rows<L>(s, n[1] * n[2] * n_coils, a, y)
+/* Coils first .. first + count. With maps the image is multiplied by them as it is read, and summed over coils as it is written. */
+static void own_passes(cudaStream_t s, const fxi_product *p, int64_t first, int64_t count)
+{
+	const int64_t *n = p->box.n, *f = p->box.f;
+	int64_t lines = n[1] * n[2], image = n[0] * lines;
+	float norm = (float)(1 / ((double)f[0] * (double)f[1] * (double)f[2]));
+	const float2 *maps = p->maps ? p->maps + first * image : nullptr, *x = p->maps ? p->x : p->x + first * image;
+	float2 *a = p->work, *c = a + f[0] * lines * count, *y = p->maps ? p->y : p->y + first * image;
+
+#define GROW_X(L) fxi_grow_rows<L>(s, lines, count, maps, x, a)
+#define SHRINK_X(L) if (maps) fxi_shrink_combine<L>(s, lines, count, first > 0, maps, a, y); \
+	else fxi_shrink_rows<L>(s, lines * count, a, y)
 	/* lines along y lie f[0] apart, and along z f[0] f[1] */
-#define GROW_Y(L) fxi_grow_columns<L>(s, f[0], n[2] * n_coils, a, c)
-#define SHRINK_Y(L) fxi_shrink_columns<L>(s, f[0], n[2] * n_coils, c, a)
-#define TURN_Y(L) fxi_turn_columns<L>(s, f[0], n_coils, norm, spectrum, a)
-#define TURN_Z(L) fxi_turn_columns<L>(s, f[0] * f[1], n_coils, norm, spectrum, c)
+#define GROW_Y(L) fxi_grow_columns<L>(s, f[0], n[2] * count, a, c)
+#define SHRINK_Y(L) fxi_shrink_columns<L>(s, f[0], n[2] * count, c, a)
+#define TURN_Y(L) fxi_turn_columns<L>(s, f[0], count, norm, p->spectrum, a)
+#define TURN_Z(L) fxi_turn_columns<L>(s, f[0] * f[1], count, norm, p->spectrum, c)
 	WITH_LENGTH(n[0], GROW_X)
 	if (n[2] > 1) {
 		WITH_LENGTH(n[1], GROW_Y)
@@ -63,7 +66,6 @@ static int own_passes(fx_math *m, const box *b, int64_t n_coils, const float *sp
 		WITH_LENGTH(n[1], TURN_Y)
 	}
 	WITH_LENGTH(n[0], SHRINK_X)
-	return FX_OK;
 }
 
 /* ---- any size, through cuFFT ------------------------------------------------------------------ */
@@ -119,215 +121,178 @@ static unsigned blocks(int64_t n)
 }
 
 /* A transform over dims in place; axes of 1 everywhere are nothing to do. */
-static int transform(fx_math *m, const int64_t dims[3], int64_t batch, int direction, float2 *a)
+static int transform(fx_math *m, cudaStream_t s, const int64_t dims[3], int64_t batch, int direction, float2 *a)
 {
 	cufftHandle plan;
 	int status;
 
-	if (dims[0] * dims[1] * dims[2] == 1)
+	if (dims[0] * dims[1] * dims[2] == 1 || batch == 0)
 		return FX_OK;
 	status = fxi_cuda_plan_of(m, FX_CF32, dims, batch, &plan);
-	return status == FX_OK ? fxi_cufft_check(m, cufftExecC2C(plan, a, a, direction), "a Toeplitz pass") : status;
+	if (status == FX_OK)
+		status = fxi_cufft_check(m, cufftSetStream(plan, s), "a Toeplitz pass");
+	return status == FX_OK ? fxi_cufft_check(m, a ? cufftExecC2C(plan, a, a, direction) : CUFFT_SUCCESS, "a Toeplitz pass") : status;
 }
 
-static int slab_pass(fx_math *m, const box *b, int64_t first, int64_t count, float norm, const float *spectrum, float2 *planes,
-	float2 *lines)
+static int64_t slab_of(const box *b)
 {
+	return (b->f[0] * b->f[1] + SLABS - 1) / SLABS;
+}
+
+static int slab_pass(fx_math *m, cudaStream_t s, const fxi_product *p, int64_t first, int64_t count, float2 *planes, float2 *lines)
+{
+	const box *b = &p->box;
 	const int64_t line[3] = {b->f[2], 1, 1};
-	cudaStream_t s = fxi_stream_of(m);
+	float norm = (float)(1 / ((double)b->f[0] * (double)b->f[1] * (double)b->f[2]));
 	int status;
 
 	columns_out<<<blocks(count * b->f[2]), 256, 0, s>>>(*b, first, count, planes, lines);
-	status = transform(m, line, count, CUFFT_FORWARD, lines);
+	status = transform(m, s, line, count, CUFFT_FORWARD, lines);
 	if (status != FX_OK)
 		return status;
-	times_spectrum<<<blocks(count * b->f[2]), 256, 0, s>>>(*b, first, count, norm, spectrum, lines);
-	status = transform(m, line, count, CUFFT_INVERSE, lines);
+	times_spectrum<<<blocks(count * b->f[2]), 256, 0, s>>>(*b, first, count, norm, p->spectrum, lines);
+	status = transform(m, s, line, count, CUFFT_INVERSE, lines);
 	if (status == FX_OK)
 		columns_in<<<blocks(count * b->n[2]), 256, 0, s>>>(*b, first, count, lines, planes);
 	return status;
 }
 
-static int any_size(fx_math *m, const box *b, int64_t n_coils, const float *spectrum, const float2 *x, float2 *y)
+__global__ static void times_map(int64_t n, const float2 *map, const float2 *x, float2 *y)
 {
-	int64_t columns = b->f[0] * b->f[1], slab = (columns + 7) / 8, image = b->n[0] * b->n[1] * b->n[2];
-	const int64_t plane[3] = {b->f[0], b->f[1], 1};
-	float norm = (float)(1 / ((double)columns * (double)b->f[2]));
-	fxi_work planes(m, columns * b->n[2], sizeof(float2)), lines(m, slab * b->f[2], sizeof(float2));
-	float2 *p = (float2 *)planes.get(), *l = (float2 *)lines.get();
-	int status = planes.status() != FX_OK ? planes.status() : lines.status();
+	int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
 
-	for (int64_t c = 0; status == FX_OK && c < n_coils; c++) {
-		pad_planes<<<blocks(columns * b->n[2]), 256, 0, fxi_stream_of(m)>>>(*b, x + c * image, p);
-		status = transform(m, plane, b->n[2], CUFFT_FORWARD, p);
-		for (int64_t first = 0; status == FX_OK && first < columns; first += slab)
-			status = slab_pass(m, b, first, columns - first < slab ? columns - first : slab, norm, spectrum, p, l);
+	if (i < n)
+		y[i] = fxi_mul(map[i], x[i]);
+}
+
+__global__ static void add_conjugate(int64_t n, bool add, const float2 *map, const float2 *x, float2 *y)
+{
+	int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
+
+	if (i >= n)
+		return;
+	float2 s = map[i], v = fxi_mul(make_float2(s.x, -s.y), x[i]);
+	y[i] = add ? fxi_add(y[i], v) : v;
+}
+
+/* One coil: from `x` to `y`, which may be the same. */
+static int any_size(fx_math *m, cudaStream_t s, const fxi_product *p, const float2 *x, float2 *y, float2 *planes)
+{
+	const box *b = &p->box;
+	int64_t columns = b->f[0] * b->f[1], slab = slab_of(b), image = b->n[0] * b->n[1] * b->n[2];
+	const int64_t plane[3] = {b->f[0], b->f[1], 1};
+	float2 *lines = planes + columns * b->n[2];
+	int status;
+
+	pad_planes<<<blocks(columns * b->n[2]), 256, 0, s>>>(*b, x, planes);
+	status = transform(m, s, plane, b->n[2], CUFFT_FORWARD, planes);
+	for (int64_t first = 0; status == FX_OK && first < columns; first += slab)
+		status = slab_pass(m, s, p, first, columns - first < slab ? columns - first : slab, planes, lines);
+	if (status == FX_OK)
+		status = transform(m, s, plane, b->n[2], CUFFT_INVERSE, planes);
+	if (status == FX_OK)
+		crop_planes<<<blocks(image), 256, 0, s>>>(*b, planes, y);
+	return status;
+}
+
+/* A coil at a time, whose image lies in front of the planes where there are maps. */
+static int any_coils(fx_math *m, cudaStream_t s, const fxi_product *p)
+{
+	int64_t image = p->box.n[0] * p->box.n[1] * p->box.n[2];
+	int status = FX_OK;
+
+	for (int64_t c = 0; status == FX_OK && c < p->n_coils; c++) {
+		if (!p->maps) {
+			status = any_size(m, s, p, p->x + c * image, p->y + c * image, p->work);
+			continue;
+		}
+		times_map<<<blocks(image), 256, 0, s>>>(image, p->maps + c * image, p->x, p->work);
+		status = any_size(m, s, p, p->work, p->work, p->work + image);
 		if (status == FX_OK)
-			status = transform(m, plane, b->n[2], CUFFT_INVERSE, p);
-		if (status == FX_OK)
-			crop_planes<<<blocks(image), 256, 0, fxi_stream_of(m)>>>(*b, p, y + c * image);
+			add_conjugate<<<blocks(image), 256, 0, s>>>(image, c > 0, p->maps + c * image, p->work, p->y);
 	}
 	return status;
 }
 
-/* True where a grid of doubled sizes belongs to these images. */
-static bool doubled(const fx_array *image, const fx_array *grid)
+/* ---- products ---------------------------------------------------------------------------------- */
+
+bool fxi_product_box(const int64_t dims[3], const fx_array *spectrum, box *b)
 {
-	for (int d = 0; d < 3; d++)
-		if (grid->dims[d] != (image->dims[d] > 1 ? 2 * image->dims[d] : 1))
+	for (int d = 0; d < 3; d++) {
+		b->n[d] = dims[d];
+		b->f[d] = dims[d] > 1 ? 2 * dims[d] : 1;
+		if (spectrum && spectrum->dims[d] != b->f[d])
 			return false;
-	return grid->n == grid->dims[0] * grid->dims[1] * grid->dims[2];
+	}
+	return !spectrum || (spectrum->type == FX_F32 && spectrum->n == b->f[0] * b->f[1] * b->f[2]);
+}
+
+int64_t fxi_product_bytes(const box *b, int64_t batch)
+{
+	int64_t cells;
+
+	if (own_lengths(b))
+		cells = batch * b->f[0] * b->n[2] * (b->n[1] + (b->n[2] > 1 ? b->f[1] : 0));
+	else
+		cells = b->n[0] * b->n[1] * b->n[2] + b->f[0] * b->f[1] * b->n[2] + slab_of(b) * b->f[2];
+	return cells * (int64_t)sizeof(float2);
+}
+
+int64_t fxi_product_batch(fx_math *m, const box *b, int64_t n_coils)
+{
+	int64_t batch = n_coils < BATCH ? n_coils : BATCH;
+
+	while (batch > 1 && fxi_product_bytes(b, batch) > fxi_queue(m)->memory / 8)
+		batch--;
+	return batch;
+}
+
+int fxi_product_prepare(fx_math *m, const box *b)
+{
+	const int64_t plane[3] = {b->f[0], b->f[1], 1}, line[3] = {b->f[2], 1, 1};
+	int64_t columns = b->f[0] * b->f[1], slab = slab_of(b);
+	cudaStream_t s = fxi_stream_of(m);
+	int status;
+
+	if (own_lengths(b))
+		return FX_OK;
+	status = transform(m, s, plane, b->n[2], CUFFT_FORWARD, nullptr);
+	if (status == FX_OK)
+		status = transform(m, s, line, slab, CUFFT_FORWARD, nullptr);
+	return status == FX_OK ? transform(m, s, line, columns % slab, CUFFT_FORWARD, nullptr) : status;
+}
+
+int fxi_product_run(fx_math *m, cudaStream_t s, const fxi_product *p)
+{
+	if (!own_lengths(&p->box))
+		return any_coils(m, s, p);
+	for (int64_t c = 0; c < p->n_coils; c += p->batch)
+		own_passes(s, p, c, p->n_coils - c < p->batch ? p->n_coils - c : p->batch);
+	return FX_OK;
 }
 
 int fxi_cuda_toeplitz_apply(fx_math *m, const fx_array *spectrum, const fx_array *x, fx_array *y)
 {
-	box b;
+	fxi_product p = {};
 	fxi_use use(m);
-	int64_t n_coils;
 	int status;
 
-	if (spectrum->type != FX_F32 || x->type != FX_CF32 || !fx_array_same_shape(x, y) || !doubled(x, spectrum))
+	if (x->type != FX_CF32 || !fx_array_same_shape(x, y) || !fxi_product_box(x->dims, spectrum, &p.box))
 		return fx_math_fail(m, FX_EINVAL,
 			"toeplitz_apply: a spectrum of %lld x %lld x %lld does not belong to images of %lld x %lld x %lld",
 			(long long)spectrum->dims[0], (long long)spectrum->dims[1], (long long)spectrum->dims[2],
 			(long long)x->dims[0], (long long)x->dims[1], (long long)x->dims[2]);
 	if (x->n == 0)
 		return FX_OK;
-	for (int d = 0; d < 3; d++) {
-		b.n[d] = x->dims[d];
-		b.f[d] = spectrum->dims[d];
-	}
-	n_coils = x->n / (b.n[0] * b.n[1] * b.n[2]);
-	const float *s = (const float *)use.in(spectrum);
-	const float2 *from = (const float2 *)use.in(x);
-	float2 *to = (float2 *)use.out(y);
-	if (use.ready() != FX_OK)
-		return use.ready();
-	if (own_length(b.n[0]) && own_length(b.n[1]) && (b.n[2] == 1 || own_length(b.n[2])))
-		status = own_passes(m, &b, n_coils, s, from, to);
-	else
-		status = any_size(m, &b, n_coils, s, from, to);
+	p.n_coils = x->n / (x->dims[0] * x->dims[1] * x->dims[2]);
+	p.batch = fxi_product_batch(m, &p.box, p.n_coils);
+	fxi_work work(m, fxi_product_bytes(&p.box, p.batch), 1);
+	p.work = (float2 *)work.get();
+	p.spectrum = (const float *)use.in(spectrum);
+	p.x = (const float2 *)use.in(x);
+	p.y = (float2 *)use.out(y);
+	status = work.status() != FX_OK ? work.status() : use.ready();
+	if (status == FX_OK)
+		status = fxi_product_run(m, fxi_stream_of(m), &p);
 	return status == FX_OK ? use.done("the Toeplitz product") : status;
-}
-
-/* ---- the spectrum of Q ------------------------------------------------------------------------ */
-
-/* Lag -n of an axis (index 0) is never used, and without a lag +n beside it the spectrum would not be real. */
-__global__ static void clear_unused(box b, float2 *q)
-{
-	int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x, rest = i;
-
-	if (i >= b.f[0] * b.f[1] * b.f[2])
-		return;
-	for (int d = 0; d < 3; d++) {
-		if (b.f[d] > 1 && rest % b.f[d] == 0)
-			q[i] = make_float2(0, 0);
-		rest /= b.f[d];
-	}
-}
-
-/* The centred transform into the FFT's order: real parts to `out`, the part that has to be 0 to `q` in place. */
-__global__ static void gather_real(box b, const float2 *q, float *out, double *sums)
-{
-	__shared__ double re2[256], im2[256];
-	int64_t n = b.f[0] * b.f[1] * b.f[2];
-	double re = 0, im = 0;
-
-	for (int64_t i = blockIdx.x * (int64_t)256 + threadIdx.x; i < n; i += gridDim.x * (int64_t)256) {
-		int64_t rest = i, from = 0, step = 1;
-
-		for (int d = 0; d < 3; d++) {
-			from += step * ((rest % b.f[d] + b.f[d] / 2) % b.f[d]);
-			rest /= b.f[d];
-			step *= b.f[d];
-		}
-		float2 v = q[from];
-		out[i] = v.x;
-		re += (double)v.x * v.x;
-		im += (double)v.y * v.y;
-	}
-	re2[threadIdx.x] = re;
-	im2[threadIdx.x] = im;
-	__syncthreads();
-	for (int half = 128; half > 0; half /= 2) {
-		if (threadIdx.x < half) {
-			re2[threadIdx.x] += re2[threadIdx.x + half];
-			im2[threadIdx.x] += im2[threadIdx.x + half];
-		}
-		__syncthreads();
-	}
-	if (threadIdx.x == 0) {
-		sums[2 * blockIdx.x] = re2[0];
-		sums[2 * blockIdx.x + 1] = im2[0];
-	}
-}
-
-#define SUM_BLOCKS 256
-
-static int check_sums(fx_math *m, const double *sums)
-{
-	double re2 = 0, im2 = 0;
-
-	for (int i = 0; i < SUM_BLOCKS; i++) {
-		re2 += sums[2 * i];
-		im2 += sums[2 * i + 1];
-	}
-	if (!std::isfinite(re2) || !std::isfinite(im2))
-		return fx_math_fail(m, FX_EDATA, "Q holds numbers that are not finite; look for them in the trajectory "
-						 "and the voxel function");
-	/* Rounding leaves 1e-6 at most, the NUFFT's widest tolerance 1e-2; a Q of something else is off by about 1. */
-	if (im2 > 0.03 * 0.03 * re2)
-		return fx_math_fail(m, FX_EDATA,
-			"Q is not Hermitian: its spectrum's imaginary part is %.2g of the real one, so it is not that of F^H F",
-			sqrt(im2 / re2));
-	return FX_OK;
-}
-
-int fxi_cuda_toeplitz_spectrum(fx_math *m, fx_array *q, fx_array *spectrum)
-{
-	box b;
-	double sums[2 * SUM_BLOCKS];
-	int status;
-
-	if (q->type != FX_CF32 || spectrum->type != FX_F32 || q->n != q->dims[0] * q->dims[1] * q->dims[2])
-		return fx_math_fail(m, FX_EINVAL, "toeplitz_spectrum takes one cf32 Q and gives an f32 spectrum");
-	for (int d = 0; d < 3; d++) {
-		if (spectrum->dims[d] != q->dims[d] || (q->dims[d] > 1 && q->dims[d] % 2))
-			return fx_math_fail(m, FX_EINVAL,
-				"toeplitz_spectrum: axis %d of Q has %lld and of the spectrum %lld points; both are twice "
-				"the image's, or 1",
-				d, (long long)q->dims[d], (long long)spectrum->dims[d]);
-		b.f[d] = q->dims[d];
-		b.n[d] = q->dims[d] > 1 ? q->dims[d] / 2 : 1;
-	}
-	if (q->n == 0)
-		return FX_OK;
-	{
-		fxi_use use(m);
-		float2 *at = (float2 *)use.out(q);
-
-		if (use.ready() != FX_OK)
-			return use.ready();
-		clear_unused<<<blocks(q->n), 256, 0, fxi_stream_of(m)>>>(b, at);
-		status = use.done("clearing unused lags of Q");
-	}
-	if (status == FX_OK)
-		status = fxi_cuda_fft(m, q, -1, 1);
-	if (status != FX_OK)
-		return status;
-	fxi_use use(m);
-	fxi_work partial(m, 2 * SUM_BLOCKS, sizeof(double));
-	const float2 *at = (const float2 *)use.in(q);
-	float *out = (float *)use.out(spectrum);
-	status = partial.status() == FX_OK ? use.ready() : partial.status();
-	if (status != FX_OK)
-		return status;
-	gather_real<<<SUM_BLOCKS, 256, 0, fxi_stream_of(m)>>>(b, at, out, (double *)partial.get());
-	status = use.done("the spectrum of Q");
-	if (status == FX_OK)
-		status = fxi_cuda_check(m, cudaMemcpyAsync(sums, partial.get(), sizeof sums, cudaMemcpyDeviceToHost, fxi_stream_of(m)),
-			"the spectrum of Q");
-	if (status == FX_OK)
-		status = fxi_cuda_check(m, cudaStreamSynchronize(fxi_stream_of(m)), "the spectrum of Q");
-	return status == FX_OK ? check_sums(m, sums) : status;
 }

@@ -119,16 +119,22 @@ template <int L> struct fxi_pass {
 
 /* ---- x: lines are contiguous ------------------------------------------------------------------ */
 
-template <int L> __global__ static void fxi_grow_rows_kernel(int64_t n_lines, const float2 *in, float2 *out)
+/* `image_lines` lines an image: with maps {.., c} there is one image, which every coil's lines start from as map times image. */
+template <int L, bool MAPS> __global__ static void fxi_grow_rows_kernel(int64_t image_lines, int64_t n_lines, const float2 *maps,
+	const float2 *in, float2 *out)
 {
 	__shared__ float2 memory[fxi_pass<L>::LINES * fxi_pass<L>::PITCH];
 	int64_t line = blockIdx.x * (int64_t)fxi_pass<L>::LINES + threadIdx.y;
 	bool there = line < n_lines;
-	const float2 *from = in + line * (L / 2);
+	const float2 *from = in + (MAPS ? line % image_lines : line) * (L / 2), *map = maps + line * (L / 2);
 	float2 *to = out + line * L;
 
 	fxi_line<L, -1, L / 2, L>(threadIdx.x, memory + threadIdx.y * fxi_pass<L>::PITCH,
-		[&](int, int i) { return there ? from[i] : make_float2(0, 0); },
+		[&](int, int i) {
+			if (!there)
+				return make_float2(0, 0);
+			return MAPS ? fxi_mul(map[i], from[i]) : from[i];
+		},
 		[&](int, int k, float2 v) {
 			if (there)
 				to[k] = v;
@@ -151,10 +157,62 @@ template <int L> __global__ static void fxi_shrink_rows_kernel(int64_t n_lines, 
 		});
 }
 
-template <int L> static void fxi_grow_rows(cudaStream_t s, int64_t n_lines, const float2 *in, float2 *out)
+/* out {n/2, lines} of one image (+)= the sum over coils of conj(map) times what comes back, in the coils' order. */
+template <int L> __global__ static void fxi_shrink_combine_kernel(int64_t n_lines, int64_t n_coils, bool add, const float2 *maps,
+	const float2 *in, float2 *out)
 {
-	fxi_grow_rows_kernel<L><<<(unsigned)((n_lines + fxi_pass<L>::LINES - 1) / fxi_pass<L>::LINES),
-		dim3(fxi_pass<L>::T, fxi_pass<L>::LINES), 0, s>>>(n_lines, in, out);
+	constexpr int A = fxi_split<L>::A, B = fxi_split<L>::B;
+	__shared__ float2 memory[fxi_pass<L>::LINES * fxi_pass<L>::PITCH];
+	int64_t line = blockIdx.x * (int64_t)fxi_pass<L>::LINES + threadIdx.y;
+	bool there = line < n_lines;
+	float2 sum[A], s[A];
+	float2 *to = out + line * (L / 2);
+
+#pragma unroll
+	for (int j = 0; j < A / B; j++)
+#pragma unroll
+		for (int kb = 0; kb < B / 2; kb++)
+			sum[j * B + kb] = add && there ? to[threadIdx.x + j * B + A * kb] : make_float2(0, 0);
+	for (int64_t c = 0; c < n_coils; c++) {
+		const float2 *from = in + (c * n_lines + line) * L, *map = maps + (c * n_lines + line) * (L / 2);
+
+#pragma unroll
+		for (int j = 0; j < A / B; j++)
+#pragma unroll
+			for (int kb = 0; kb < B / 2; kb++)
+				s[j * B + kb] = there ? map[threadIdx.x + j * B + A * kb] : make_float2(0, 0);
+		fxi_line<L, 1, L, L / 2>(threadIdx.x, memory + threadIdx.y * fxi_pass<L>::PITCH,
+			[&](int, int i) { return there ? from[i] : make_float2(0, 0); },
+			[&](int slot, int, float2 v) {
+				sum[slot] = fxi_add(sum[slot], fxi_mul(make_float2(s[slot].x, -s[slot].y), v));
+			});
+	}
+#pragma unroll
+	for (int j = 0; j < A / B; j++)
+#pragma unroll
+		for (int kb = 0; kb < B / 2; kb++)
+			if (there)
+				to[threadIdx.x + j * B + A * kb] = sum[j * B + kb];
+}
+
+template <int L> static void fxi_grow_rows(cudaStream_t s, int64_t image_lines, int64_t n_images, const float2 *maps,
+	const float2 *in, float2 *out)
+{
+	int64_t n_lines = image_lines * n_images;
+	unsigned blocks = (unsigned)((n_lines + fxi_pass<L>::LINES - 1) / fxi_pass<L>::LINES);
+	dim3 threads(fxi_pass<L>::T, fxi_pass<L>::LINES);
+
+	if (maps)
+		fxi_grow_rows_kernel<L, true><<<blocks, threads, 0, s>>>(image_lines, n_lines, maps, in, out);
+	else
+		fxi_grow_rows_kernel<L, false><<<blocks, threads, 0, s>>>(image_lines, n_lines, maps, in, out);
+}
+
+template <int L> static void fxi_shrink_combine(cudaStream_t s, int64_t n_lines, int64_t n_coils, bool add, const float2 *maps,
+	const float2 *in, float2 *out)
+{
+	fxi_shrink_combine_kernel<L><<<(unsigned)((n_lines + fxi_pass<L>::LINES - 1) / fxi_pass<L>::LINES),
+		dim3(fxi_pass<L>::T, fxi_pass<L>::LINES), 0, s>>>(n_lines, n_coils, add, maps, in, out);
 }
 
 template <int L> static void fxi_shrink_rows(cudaStream_t s, int64_t n_lines, const float2 *in, float2 *out)
@@ -246,9 +304,12 @@ template <int L> __global__ static void fxi_shrink_columns_kernel(int64_t width,
 		});
 }
 
-/* {width, L/2} in place: forward to L, times norm * spectrum {width, L}, back, half kept; the spectrum is read once for all coils. */
-template <int L> __global__ static void fxi_turn_columns_kernel(int64_t width, int64_t n_coils, float norm,
-	const float *spectrum, float2 *a)
+/*
+ * {width, L/2} in place: forward to L, times norm * spectrum {width, L}, back, half kept; the spectrum is read once for all coils. Two blocks
+ * have to fit a multiprocessor, or nobody computes while one of them waits: that is worth 12 % of the whole product on an H200.
+ */
+template <int L> __global__ static void __launch_bounds__(fxi_columns<L>::T * fxi_columns<L>::COLUMNS, 2)
+fxi_turn_columns_kernel(int64_t width, int64_t n_coils, float norm, const float *spectrum, float2 *a)
 {
 	constexpr int A = fxi_split<L>::A, B = fxi_split<L>::B, C = fxi_columns<L>::COLUMNS;
 	extern __shared__ float2 memory[];
