@@ -47,6 +47,8 @@ FX_EXPORT int fx_fourier_new(fx_math *m, const fx_fourier_spec *spec, fx_fourier
 FX_EXPORT void fx_fourier_free(fx_fourier *f);
 /** Bytes that one accumulator of n_coils takes, plus what finishing needs on top. */
 FX_EXPORT int64_t fx_fourier_bytes(const fx_fourier *f, int64_t n_coils);
+/** The oversampled grid of a NUFFT, f's own; NULL for the exact sums. */
+FX_EXPORT const fx_fine_grid *fx_fourier_grid(const fx_fourier *f);
 
 /* Trajectories, samples that come in and weights are on the host, where readouts arrive; images, and what F gives, are the backend's. */
 
