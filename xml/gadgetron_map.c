@@ -292,7 +292,7 @@ static void end_of_buckets(struct map *m, const char *behind)
 		if (!node)
 			continue;
 		if (behind)
-			say(m, node, FXI_GADGETRON_RUNS, "collects readouts for %s, which is missing", behind);
+			say(m, node, FXI_GADGETRON_RUNS, "collects readouts for what is missing behind it: %s", behind);
 		else
 			fxi_gt_problem(node, FX_EINVAL, "a bucket or a buffer is of no use without BucketToBufferGadget and SimpleReconGadget behind it");
 	}
@@ -334,9 +334,9 @@ static void map_port(struct map *m, fxi_gt_node *node)
 	}
 	check_dll(node, port->dll);
 	snprintf(slot, sizeof slot, "%d", port->slot);
-	if (node->slot && *node->slot && strcmp(node->slot, slot) != 0)
-		fxi_gt_problem(node, FX_EINVAL, "its slot is '%.40s', but what it %s has the message number %s", node->slot,
-			node->kind == FXI_GT_READER ? "reads" : "writes", slot);
+	/* what a writer writes is known by its class: old files number images by their types, and Gadgetron does not look at it */
+	if (node->kind == FXI_GT_READER && node->slot && *node->slot && strcmp(node->slot, slot) != 0)
+		fxi_gt_problem(node, FX_EINVAL, "its slot is '%.40s', but what it reads has the message number %s", node->slot, slot);
 	/* readouts end in a chain that makes images of them */
 	if (port->missing && port->slot == 1008 && m->images)
 		say(m, node, FXI_GADGETRON_RUNS, "nothing to do: no readouts leave this chain");
@@ -468,9 +468,14 @@ int fxi_gadgetron_translate(const xmlDoc *doc, const char *text, size_t size, fx
 	m.out = g_new0(fxi_gadgetron, 1);
 	m.out->version = version;
 	begin(&m);
-	for (guint i = 0; i < m.nodes->len; i++)
-		if (((fxi_gt_node *)m.nodes->pdata[i])->kind == FXI_GT_GADGET)
-			map_gadget(&m, m.nodes->pdata[i]);
+	for (guint i = 0; i < m.nodes->len; i++) {
+		fxi_gt_node *node = m.nodes->pdata[i];
+
+		if (node->kind == FXI_GT_GADGET)
+			map_gadget(&m, node);
+		else if (node->kind == FXI_GT_OTHER)
+			end_of_buckets(&m, node->element);
+	}
 	end_of_buckets(&m, NULL);
 	/* readers and writers stand in front, but which matter depends on the chain */
 	for (guint i = 0; i < m.nodes->len; i++) {

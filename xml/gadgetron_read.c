@@ -176,8 +176,9 @@ static void refuse_element(GPtrArray *nodes, const xmlNode *from, const char *pl
 	static const char *const why[] = {
 		"branches of a stream are not something a Fornix pipeline has: a chain has one way through",
 		"programs and servers of their own (Python, MATLAB, other hosts) are not something a pipeline starts",
-		"a scan is not spread over other servers", "gadgets use every processor by themselves: put the gadgets of its "
-		"<purestream> straight into the stream", "a scan is not spread over other servers",
+		"a scan is not spread over other servers",
+		"gadgets use every processor by themselves: put the gadgets of its <purestream> straight into the stream",
+		"a scan is not spread over other servers",
 	};
 	fxi_gt_node *node = add_node(nodes, FXI_GT_OTHER, from);
 	const char *near;

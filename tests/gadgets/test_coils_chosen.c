@@ -123,7 +123,7 @@ static void when_they_leave(void)
 	harness_run(&h, "coil_pca", NULL, in, N);
 	CU_ASSERT_EQUAL_FATAL(h.n_out, N);
 	for (int i = 0; i < N; i++)
-		CU_ASSERT_EQUAL(fx_msg_acquisition(h.out[i])->head.scan_counter, i);
+		CU_ASSERT_EQUAL(fx_msg_acquisition(h.out[i])->head.scan_counter, (uint32_t)i);
 	harness_free(&h);
 	for (int i = 0; i < 4; i++) {
 		two[i] = readout(&state, 9, (uint16_t)(i & 1), i == 1 ? LAST : i == 2 ? NOISE : 0); /* slice 1 ends first; noise passes */

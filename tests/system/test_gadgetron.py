@@ -250,6 +250,19 @@ def dump_and_others():
     assert "accelerated" in said, said
 
 
+def pipes():
+    """Images go from run to run as streams: the integers are those of one configuration with everything in it."""
+    write("alone.xml", configuration("legacy", SHORT[1:]))
+    write("all.xml", configuration("flat", RECON + SHORT))
+    whole = run("all.xml", "parts.h5", "whole")
+    first = subprocess.Popen([FORNIX, "run", "default_flat.xml", "parts.h5", "-o", "-", "-q"], stdout=subprocess.PIPE)
+    subprocess.run([FORNIX, "run", "alone.xml", "-", "-o", "piped", "-q"], stdin=first.stdout, check=True)
+    assert first.wait() == 0
+    with h5py.File("piped/images.h5") as file:
+        piped = file["dataset/image_0/data"][0, 0, 0]
+    assert piped.dtype == np.uint16 and np.array_equal(piped, whole[(0, 0, 0)][1])
+
+
 def checks():
     said, _ = fornix("check", "short_legacy.xml")
     assert "legacy form" in said and "12 run, 0 approximated, 0 missing" in said and "ok: short_legacy.xml" in said, said
@@ -284,6 +297,7 @@ with tempfile.TemporaryDirectory() as folder:
     averages_are_images()
     oversampled_stays()
     parts_and_scaling()
+    pipes()
     dump_and_others()
     checks()
 print("ok")

@@ -145,6 +145,14 @@ static void buckets_and_buffers(void)
 		"AcquisitionAccumulateTriggerGadget");
 }
 
+/* What is wrong is said of what is wrong: buckets for something that is missing are none of it. */
+static void buckets_for_others(void)
+{
+	refused(V2 GADGET("AcquisitionAccumulateTriggerGadget") "</gadget>\n<external/>" V2_END, FX_ENOTSUP, "site.xml:2: <external>", "", "");
+	refused(V2 GADGET("AcquisitionAccumulateTriggerGadget") "</gadget>" GADGET("BucketToBufferGadget") "</gadget>\n"
+		GADGET("FFTGadget") "</gadget>" V2_END, FX_ENOTSUP, "site.xml:2: <gadget> (FFTGadget)", "no counterpart", "");
+}
+
 static void references(void)
 {
 	becomes(V2 NAMED("N", "NoiseAdjustGadget") FLAT("scale_only_channels_by_name", "uncombined_channels_by_name@PCA") "</gadget>"
@@ -243,6 +251,7 @@ static void form(void)
 		"site.xml:1: ", "both as attributes and as elements", "");
 	refused(LEGACY "<reader><slot>1022</slot>" CORE "GadgetIsmrmrdAcquisitionMessageReader</classname></reader>" LEGACY_END, FX_EINVAL,
 		"site.xml:1: <reader>", "slot is '1022'", "1008");
+	becomes(LEGACY "<writer><slot>1006</slot>" CORE "MRIImageWriterUSHORT</classname></writer>" LEGACY_END, "discard");
 	refused(LEGACY "<writer>" CORE "MRIImageWritr</classname></writer>" LEGACY_END, FX_EINVAL, "site.xml:1: <writer>", "did you mean",
 		"MRIImageWriter");
 	refused(LEGACY "<writer><dll>gadgetron_dicom</dll><classname>DicomImageWriter</classname></writer>" LEGACY_END, FX_ENOTSUP,
@@ -338,6 +347,7 @@ static CU_TestInfo tests[] = {
 	{"both forms", both_forms},
 	{"every class", every_class},
 	{"buckets and buffers", buckets_and_buffers},
+	{"buckets for what is missing", buckets_for_others},
 	{"references", references},
 	{"names and values", names_and_values},
 	{"plugins elsewhere", plugins_elsewhere},
