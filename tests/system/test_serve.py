@@ -202,6 +202,18 @@ def acquisition(number, data, flags=0, step=0):
     return 1008, bytes(head) + data.astype(np.complex64).tobytes()
 
 
+INLINE = """<?xml version="1.0" encoding="utf-8"?><gadgetronStreamConfiguration xmlns="http://gadgetron.sf.net/gadgetron">
+  <writer><slot>1019</slot><dll>gadgetron_mricore</dll><classname>DependencyQueryWriter</classname></writer>
+  <gadget><name>NoiseSummary</name><dll>gadgetron_mricore</dll><classname>NoiseSummaryGadget</classname>
+  <property><name>noise_file</name><value>GadgetronNoiseCovarianceMatrix_{}</value></property></gadget></gadgetronStreamConfiguration>"""
+
+
+def wire_ask(s, name):
+    client = s.client()
+    client.send(wire.text(2, INLINE.format(name)), wire.CLOSE)
+    return client.rest()[0]
+
+
 def noise_scan(rng, mix, measurement):
     noise = rng.standard_normal((COILS, 16 * SAMPLES)) + 1j * rng.standard_normal((COILS, 16 * SAMPLES))
     data = mix @ noise
@@ -241,6 +253,13 @@ def check_noise(folder):
         assert not wire.images(found) and not wire.texts(found), wire.texts(found)
         line = s.audit(2)[-1]
         assert line["outcome"] == "done" and line["acquisitions"] == 16 and line["images"] == 0, line
+        # and the question that Gadgetron's client asks on a second connection, with a configuration of its own
+        for name, word in (("N-1", "success"), ("N-2", "failed")):
+            client = s.client()
+            client.send(wire.text(2, INLINE.format(name)), wire.CLOSE)
+            found = client.rest()
+            assert [m[0] for m in found] == [1019] and f"<value>{word}</value>" in wire.text_of(found[0]), found
+        assert "<name>channels</name><value>3</value>" in wire.text_of(wire_ask(s, "N-1"))
     for _ in range(2):  # each a new server on the same folder
         with Serve(os.path.join(folder, "noise"), *options) as s:
             found = scan(s.client(), images, "white")
@@ -300,6 +319,32 @@ def check_notify(folder, messages):
     heard.close()
 
 
+def check_products(folder, messages):
+    """Files that a pipeline writes: none where the site names no folder, else one folder a session, and none for a session without any."""
+    products = os.path.join(folder, "products")
+    with Serve(os.path.join(folder, "producing"), "--products", products, "--pipelines", os.path.join(folder, "site")) as s:
+        scan(s.client(), messages)
+        scan(s.client(), messages, "plain")
+        s.audit(2)
+        assert os.listdir(products) == ["session-1"], os.listdir(products)
+        assert any(n.endswith(".nii.gz") for n in os.listdir(os.path.join(products, "session-1")))
+
+
+def check_reload(folder, messages):
+    """SIGHUP: those that wait are replaced, a session goes on."""
+    with Serve(os.path.join(folder, "reload")) as s:
+        client = s.client()
+        client.send(wire.config_name("cartesian"), *messages[:5])
+        s.await_log("session 1: begun")
+        await_true("warm workers", lambda: len(s.children()) == 3)
+        before = set(s.children())
+        s.process.send_signal(signal.SIGHUP)
+        await_true("new ones", lambda: len(s.children()) == 3 and len(before & set(s.children())) == 1)
+        client.send(*messages[5:], wire.CLOSE)
+        assert wire.images(client.rest())
+        assert wire.images(scan(s.client(), messages))
+
+
 def check_drain(folder, messages):
     """SIGTERM: who is being served is served to the end, nobody new is; beyond the limit a session is stopped and told."""
     with Serve(os.path.join(folder, "drain")) as s:
@@ -331,7 +376,7 @@ def check_drain(folder, messages):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         messages = wire.phantom(os.path.join(folder, "scan.mrd"), "--trajectory", "cartesian", "--matrix", "32,32,1", "--coils", "2")
-        for check in (check_names, check_plugins, check_fire, check_many, check_notify, check_drain):
+        for check in (check_names, check_plugins, check_fire, check_many, check_products, check_reload, check_notify, check_drain):
             start = time.monotonic()
             check(folder, messages)
             print(f"{check.__name__}: {time.monotonic() - start:.1f} s", flush=True)

@@ -313,6 +313,17 @@ def check_busy(folder, messages):
         assert wire.images(first.rest())
 
 
+PCA = ("<name>{0}</name><dll>gadgetron_mricore</dll><classname>PCACoilGadget</classname><property><name>uncombined_channels_by_name</name>"
+       "<value>uncombined_channels_by_name@{1}</value></property>")
+
+
+def gadgetron(*gadgets):
+    return ('<gadgetronStreamConfiguration xmlns="http://gadgetron.sf.net/gadgetron"><reader><slot>1008</slot><dll>gadgetron_mricore</dll>'
+            "<classname>GadgetIsmrmrdAcquisitionMessageReader</classname></reader><writer><slot>1022</slot><dll>gadgetron_mricore</dll>"
+            "<classname>MRIImageWriter</classname></writer>" + "".join(f"<gadget>{g}</gadget>" for g in gadgets) +
+            "</gadgetronStreamConfiguration>")
+
+
 def check_bad_pipelines(folder, messages):
     """Pipelines that a client sends, where the site lets it: each is refused by name, none costs anything."""
     bomb = "<!DOCTYPE a [<!ENTITY a \"aaaaaaaaaa\">" + "".join(f'<!ENTITY {chr(98 + i)} "{f"&{chr(97 + i)};" * 10}">' for i in range(9)) + \
@@ -321,6 +332,9 @@ def check_bad_pipelines(folder, messages):
     cases = (("<pipeline xmlns=\"urn:fornix:pipeline:1\"><no_such_gadget/></pipeline>", "no_such_gadget"),
              ("<pipeline xmlns=\"urn:fornix:pipeline:1\"><cartesian nothing=\"1\"/></pipeline>", "nothing"),
              ("<pipeline xmlns=\"urn:fornix:pipeline:1\"><plugin_good/></pipeline>", "plugin_good"),
+             (gadgetron("<name>A</name><dll>/tmp/evil</dll><classname>EvilGadget</classname>"), "dll, '/tmp/evil', is a path"),
+             (gadgetron("<name>A</name><dll>../../evil</dll><classname>../evil</classname>"), "is a path"),
+             (gadgetron(PCA.format("A", "B"), PCA.format("B", "A")), "leads back to itself"),
              (bomb, ""), (outside, ""), ("<pipeline", ""), ("", ""), ("<a>" * 100000, ""), ("no XML at all", ""))
     with Serve(os.path.join(folder, "bad"), "--allow-client-pipelines", env={"FORNIX_GADGET_PATH": GADGETS}) as s:
         for text, word in cases:
