@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -110,6 +111,12 @@ static int open_audit(fxi_supervisor *s, fx_error *err)
 static int begin(fxi_supervisor *s, fx_error *err)
 {
 	int status = open_signals(s, err);
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) { /* a shell's 1024 would do for the defaults only */
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
 
 	fxi_notify_open(&s->notify);
 	if (status == FX_OK)
@@ -233,12 +240,12 @@ static int watch(fxi_supervisor *s, int n, int fd, short events)
 }
 
 /* Every table in full, each at a fixed place: poll passes over descriptors that are negative. */
-static void watch_all(fxi_supervisor *s)
+static void watch_all(fxi_supervisor *s, double now)
 {
 	int n = watch(s, 0, s->signals, POLLIN);
 
 	for (int i = 0; i < FXI_LISTENERS; i++)
-		n = watch(s, n, i < s->n_listeners ? s->listeners[i] : -1, POLLIN);
+		n = watch(s, n, i < s->n_listeners && now >= s->accept_after ? s->listeners[i] : -1, POLLIN);
 	for (int i = 0; i < s->n_workers; i++)
 		n = watch(s, n, s->workers[i].link, POLLIN);
 	for (int i = 0; i < s->n_waiting; i++) /* one that spoke is watched for its going away only */
@@ -281,7 +288,7 @@ static int loop(fxi_supervisor *s, fx_error *err)
 		tell_manager(s, now);
 		if (drained(s, now))
 			return FX_OK;
-		watch_all(s);
+		watch_all(s, now);
 		if (poll(s->polled, (nfds_t)s->n_polled, TICK_MS) < 0 && errno != EINTR)
 			return fx_error_set(err, FX_EIO, "cannot wait: %s", strerror(errno));
 		serve_all(s);

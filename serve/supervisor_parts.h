@@ -74,7 +74,7 @@ typedef struct fxi_supervisor {
 	int64_t host_used, gpu_used;
 	int64_t gpu_bytes;       /**< that sessions may take together */
 	bool ready, draining, stopping;
-	double drain_until, spawn_after, watchdog_at;
+	double drain_until, spawn_after, accept_after, watchdog_at;
 	int spawn_failures;
 	fx_error failure;        /**< why it gives up */
 } fxi_supervisor;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #define BACKLOG 64
+#define RETRY_S 1.0
 #define AT_ONCE 16 /* connections accepted before others have their turn */
 
 /* ---- listening ------------------------------------------------------------------------------- */
@@ -156,8 +157,10 @@ static bool accept_one(fxi_supervisor *s, int listener)
 	fxi_waiting extra = {.fd = fd}, *w;
 
 	if (fd < 0) {
-		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-			fxi_log_say(s->log, FXI_ERROR, 0, "cannot accept a connection: %s", strerror(errno));
+		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
+			fxi_log_say(s->log, FXI_ERROR, 0, "cannot accept a connection: %s; the next attempt in %.0f s", strerror(errno), RETRY_S);
+			s->accept_after = fxi_clock_s() + RETRY_S;
+		}
 		return false;
 	}
 	show_address((struct sockaddr *)&address, length, extra.peer, sizeof extra.peer);

@@ -164,7 +164,9 @@ static void serve(struct worker *w)
 	};
 	fxi_link_message m = {.kind = FXI_LINK_OUTCOME};
 	fx_error err = {0};
-	char *folder = o->products ? g_strdup_printf("%s/session-%llu", o->products, (unsigned long long)w->session) : NULL;
+	GDateTime *now = g_date_time_new_now_utc();
+	char *time = g_date_time_format(now, "%Y%m%dT%H%M%SZ"); /* sessions are counted from 1 again by each server */
+	char *folder = o->products ? g_strdup_printf("%s/%s-session-%llu", o->products, time, (unsigned long long)w->session) : NULL;
 
 	for (int i = 0; i < w->gpus.n; i++)
 		gpus[i] = (fxi_session_gpu){w->gpus.list[i].name, w->gpus.list[i].memory_bytes, -1, w->gpus.list[i].capability};
@@ -183,6 +185,8 @@ static void serve(struct worker *w)
 	close(w->client);
 	fxi_link_send(w->link.fd, &m, -1);
 	g_free(folder);
+	g_free(time);
+	g_date_time_unref(now);
 }
 
 /* The supervisor decides about signals that a terminal or a service manager sends to all; the log alone is stderr's. */

@@ -119,14 +119,46 @@ static int64_t own_limit(int64_t available)
 	return left < 0 ? 0 : left < available ? left : available;
 }
 
+/* What one cgroup leaves of `available`. */
+static int64_t group_limit(const char *folder, int64_t available)
+{
+	char path[600];
+	int64_t limit, used;
+
+	snprintf(path, sizeof path, "%s/memory.max", folder);
+	limit = read_number(path, "");
+	snprintf(path, sizeof path, "%s/memory.current", folder);
+	used = read_number(path, "");
+	if (limit < 0 || used < 0 || limit - used >= available)
+		return available;
+	return limit > used ? limit - used : 0;
+}
+
+/* Of the process's own cgroup (a service's MemoryMax=) and all those around it. */
+static int64_t groups_limit(int64_t available)
+{
+	FILE *file = fopen("/proc/self/cgroup", "re");
+	char line[512], folder[560] = "/sys/fs/cgroup";
+
+	while (file && fgets(line, sizeof line, file)) {
+		line[strcspn(line, "\n")] = '\0';
+		if (strncmp(line, "0::/", 4) == 0)
+			snprintf(folder, sizeof folder, "/sys/fs/cgroup%s", line + 3);
+	}
+	if (file)
+		fclose(file);
+	for (;;) {
+		available = group_limit(folder, available);
+		if (strcmp(folder, "/sys/fs/cgroup") == 0 || !strrchr(folder + 1, '/'))
+			return available;
+		*strrchr(folder, '/') = '\0';
+	}
+}
+
 int64_t fx_memory_available_bytes(void)
 {
 	int64_t kilobytes = read_number("/proc/meminfo", "MemAvailable:");
 	int64_t available = kilobytes >= 0 ? kilobytes * 1024 : INT64_MAX;
-	int64_t limit = read_number("/sys/fs/cgroup/memory.max", "");
-	int64_t used = read_number("/sys/fs/cgroup/memory.current", "");
 
-	if (limit >= 0 && used >= 0 && limit - used < available)
-		available = limit > used ? limit - used : 0;
-	return own_limit(available);
+	return own_limit(groups_limit(available));
 }

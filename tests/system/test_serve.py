@@ -326,8 +326,9 @@ def check_products(folder, messages):
         scan(s.client(), messages)
         scan(s.client(), messages, "plain")
         s.audit(2)
-        assert os.listdir(products) == ["session-1"], os.listdir(products)
-        assert any(n.endswith(".nii.gz") for n in os.listdir(os.path.join(products, "session-1")))
+        found = os.listdir(products)
+        assert len(found) == 1 and found[0].endswith("-session-1"), found
+        assert any(n.endswith(".nii.gz") for n in os.listdir(os.path.join(products, found[0])))
 
 
 def check_reload(folder, messages):
