@@ -35,13 +35,16 @@ static int check_gadgetron(const char *name)
 {
 	fxi_gadgetron *report = NULL;
 	fxi_pipeline *pipeline = NULL;
+	fx_error err = {0};
 	int result = FXI_EXIT_DONE;
 
 	if (!strchr(name, '/') && !g_str_has_suffix(name, ".xml"))
 		return result;
-	fxi_pipeline_load_telling(name, NULL, &report, &pipeline); /* what fails is told by who loads it again */
-	if (report && !tell_gadgetron(name, report))
+	fxi_pipeline_load_telling(name, &err, &report, &pipeline);
+	if (report && !tell_gadgetron(name, report)) { /* of others, what fails is told by who loads it again */
+		fxi_apps_say("%s", err.text);
 		result = FXI_EXIT_FAILED;
+	}
 	fxi_gadgetron_free(report);
 	fxi_pipeline_free(pipeline);
 	return result;

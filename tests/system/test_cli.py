@@ -89,7 +89,7 @@ def bad_pipelines(scratch):
 
     bad("malformed", f"<pipeline {NAMESPACE}>\n<cg>\n</pipeline>", ["FILE:3"])
     bad("no namespace", "<pipeline><cg/></pipeline>", ["FILE:1", NAMESPACE])
-    bad("gadgetron", "<gadgetronStreamConfiguration/>", ["FILE:1", "Gadgetron"])
+    bad("gadgetron", "<configuration><version>2</version>\n<steam/></configuration>", ["FILE:2", "<stream>"], 1)
     bad("unknown gadget", f"<pipeline {NAMESPACE}>\n\n<densty/></pipeline>", ["FILE:3", "densty", "density"])
     bad("unknown property", f"<pipeline {NAMESPACE}>\n<trajectory/><density/><mu/>\n<fhd\n methd='nufft'/></pipeline>",
         ["FILE:4", "methd", "method"])
