@@ -3,7 +3,8 @@
  * nufft.c - a backend's NUFFT, step by step: sorting a trajectory, type 1 (samples to image) and type 2, at tolerances of 1e-3 and
  * 1e-5, 524,288 and 4,194,304 samples of radial spokes on 128^3 voxels, one coil and eight; and Q's grid, real and 256^3. Prints one
  * JSON object a line; bench/nufft_peer.py measures cuFINUFFT in the same way. Errors are l2, against a NUFFT in double at 1e-8.
- * usage: bench_nufft [BACKEND]
+ * usage: bench_nufft [BACKEND [SPOKES TOLERANCE COILS]]: all of it, or one case (2048 spokes are 524,288 samples; 0
+ * coils: Q's grid)
  */
 #include <fornix/fornix.h>
 
@@ -234,7 +235,6 @@ static void bench(int64_t n, fx_array *k, double tolerance, int64_t coils, bool 
 	printf(", \"set_points_ms\": %.4f", ms(set_points, &j));
 	printf(", \"type1_ms_per_coil\": %.4f", ms(type1, &j) / (double)coils);
 	printf(", \"spread_ms_per_coil\": %.4f", ms(spread, &j) / (double)coils);
-	memset(&error, 0, sizeof error);
 	printf(", \"fine_to_image_ms_per_coil\": %.4f", ms(to_image, &j) / (double)coils);
 	if (!real) {
 		printf(", \"type2_ms_per_coil\": %.4f", ms(type2, &j) / (double)coils);
@@ -272,7 +272,13 @@ int main(int argc, char **argv)
 	const double tolerances[] = {1e-3, 1e-5};
 
 	check(fx_math_new(argc > 1 ? argv[1] : "host", 0, &error, &m));
-	for (int64_t spokes = 2048; spokes <= 16384; spokes *= 8) {
+	if (argc == 5) {
+		fx_array *k = radial(128, atoll(argv[2]));
+
+		bench(atoll(argv[4]) ? 128 : 256, k, atof(argv[3]), atoll(argv[4]) ? atoll(argv[4]) : 1, atoll(argv[4]) == 0);
+		fx_array_unref(k);
+	}
+	for (int64_t spokes = 2048; spokes <= 16384 && argc != 5; spokes *= 8) {
 		fx_array *k = radial(128, spokes);
 
 		for (int t = 0; t < 2; t++)

@@ -165,6 +165,8 @@ static fx_backend table()
 	b.memory = fxi_cuda_memory;
 	b.copy = fxi_cuda_copy;
 	b.fft = fxi_cuda_fft;
+	b.share_out = fxi_cuda_share_out;
+	b.density_iterate = fxi_cuda_density_iterate;
 	b.points_new = fxi_cuda_points_new;
 	b.points_free = fxi_cuda_points_free;
 	b.spread = fxi_cuda_spread;

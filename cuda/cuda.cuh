@@ -133,6 +133,10 @@ int fxi_cuda_interpolate(fx_math *m, const fx_fine_grid *g, void *points, const 
 int fxi_cuda_fine_to_image(fx_math *m, const fx_fine_grid *g, fx_array *fine, double scale, fx_array *image);
 int fxi_cuda_image_to_fine(fx_math *m, const fx_fine_grid *g, const fx_array *image, double scale, fx_array *fine);
 
+/* share.cu, density.cu */
+int fxi_cuda_share_out(fx_math *m, const fx_array *k, const fx_array *samples, fx_array *cells);
+int fxi_cuda_density_iterate(fx_math *m, const fx_density_cells *c, int64_t n_iterations, float *weights);
+
 /* direct.cu, separable.cu */
 int fxi_cuda_direct_adjoint(fx_math *m, const fx_array *k, const fx_array *samples, double scale, fx_array *image);
 int fxi_cuda_direct_forward(fx_math *m, const fx_array *k, const fx_array *image, double scale, fx_array *samples);

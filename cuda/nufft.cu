@@ -7,6 +7,7 @@
  * and atomics have none; so there they are made in integers, where it does not matter: in 64-bit fixed point (7/8 of 2^62 is all
  * samples' magnitudes together), of which the quantum is 2e-19 of the scan's. The same bits come out whatever the order.
  */
+#include "fixed.cuh"
 #include "nufft.cuh"
 
 #include <new>
@@ -89,34 +90,12 @@ template <typename REAL> __device__ static void values(const fxi_cells &g, const
 		out[j] = fxi_kernel_at(c, g.degree, j, u);
 }
 
-/* Sums of magnitudes of all samples of a coil, in double and in a fixed order: what the fixed point's unit comes from. */
-template <typename REAL> __global__ static void magnitudes(int64_t n, const REAL *samples, double *sum)
-{
-	__shared__ double part[1024];
-	double own = 0;
-
-	for (int64_t i = threadIdx.x; i < n; i += 1024)
-		own += fabs((double)samples[i]);
-	part[threadIdx.x] = own;
-	__syncthreads();
-	for (int half = 512; half > 0; half /= 2) {
-		if (threadIdx.x < half)
-			part[threadIdx.x] += part[threadIdx.x + half];
-		__syncthreads();
-	}
-	if (threadIdx.x == 0)
-		*sum = part[0];
-}
-
-/* 7/8 of 2^62: kernel values are at most 1, and rounding adds a little */
-#define GRID_UNIT 4035225266123964416.0
-
 template <typename REAL>
 __global__ static void spread_points(fxi_cells g, const REAL *c, int64_t n, const fxi_point<REAL> *points, const REAL *samples,
 	const double *total, unsigned long long *grid)
 {
 	int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x;
-	double unit = *total > 0 && isfinite(*total) ? GRID_UNIT / *total : 0;
+	double unit = *total > 0 && isfinite(*total) ? FXI_FIXED_UNIT / *total : 0;
 	REAL kx[FXI_WIDTHS], ky[FXI_WIDTHS], kz[FXI_WIDTHS];
 
 	if (i >= n)
@@ -137,19 +116,6 @@ __global__ static void spread_points(fxi_cells g, const REAL *c, int64_t n, cons
 			}
 }
 
-/* fine += what was summed; a sum that had no unit (samples that are not finite) becomes NaN. */
-template <typename REAL> __global__ static void add_fixed(int64_t n, const long long *grid, const double *total, REAL *fine)
-{
-	int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x;
-
-	if (i >= n)
-		return;
-	if (!isfinite(*total))
-		fine[i] = NAN;
-	else if (grid[i] != 0)
-		fine[i] += (REAL)((double)grid[i] * (*total / GRID_UNIT));
-}
-
 template <typename REAL> static int spread(fx_math *m, const fxi_points *p, int64_t n_coils, const REAL *samples, REAL *fine)
 {
 	const fxi_cells *g = &p->cells;
@@ -161,10 +127,10 @@ template <typename REAL> static int spread(fx_math *m, const fxi_points *p, int6
 		return FX_ENOMEM;
 	for (int64_t c = 0; c < n_coils; c++, samples += p->n * g->components, fine += n) {
 		cudaMemsetAsync(grid.get(), 0, (size_t)n * sizeof(unsigned long long), s);
-		magnitudes<<<1, 1024, 0, s>>>(p->n * g->components, samples, (double *)total.get());
+		fxi_magnitudes<<<1, 1024, 0, s>>>(p->n * g->components, samples, (double *)total.get());
 		spread_points<REAL><<<blocks_for(p->n), THREADS, 0, s>>>(*g, (const REAL *)p->coefficients, p->n,
 			(const fxi_point<REAL> *)p->sorted, samples, (const double *)total.get(), (unsigned long long *)grid.get());
-		add_fixed<REAL><<<blocks_for(n), THREADS, 0, s>>>(n, (const long long *)grid.get(), (const double *)total.get(), fine);
+		fxi_add_fixed<REAL><<<blocks_for(n), THREADS, 0, s>>>(n, (const long long *)grid.get(), (const double *)total.get(), fine);
 	}
 	return fxi_cuda_launched(m, "spreading samples");
 }

@@ -10,6 +10,8 @@
  */
 #include "nufft.cuh"
 
+#include <cuda_pipeline.h>
+
 #define THREADS 128
 /* Shared memory of a block's tiles: four blocks fit a multiprocessor of 228 kB. */
 #define TILE_BUDGET 49152
@@ -25,26 +27,34 @@ __device__ static inline void add(float &sum, float k, float v)
 	sum += k * v;
 }
 
-/* The tile with its rim of several coils, a warp a row. */
+/*
+ * The tile with its rim of several coils; 16 or 32 lanes have a row. All copies are under way before any is waited for (from
+ * sm_80 on they need no registers; before, they are loads and stores).
+ */
 template <typename V>
 __device__ static void load_tiles(const fxi_cells &g, uint32_t number, int n_coils, const V *fine, V *tiles)
 {
 	int origin[3] = {(int)(number % g.n_tiles[0]) * g.tile[0], (int)(number / g.n_tiles[0] % g.n_tiles[1]) * g.tile[1],
 		(int)(number / (g.n_tiles[0] * g.n_tiles[1])) * g.tile[2]};
-	int rows = g.rim[1] * g.rim[2];
+	int rows = g.rim[1] * g.rim[2], lanes = g.rim[0] <= 16 ? 16 : 32;
 
-	for (int row = threadIdx.x / 32; row < rows; row += THREADS / 32) {
-		int ry = row % g.rim[1], rz = row / g.rim[1], y = (origin[1] + ry) % g.fine[1], z = (origin[2] + rz) % g.fine[2];
+	for (int row = threadIdx.x / lanes; row < rows; row += THREADS / lanes) {
+		int ry = row % g.rim[1], rz = row / g.rim[1], y = origin[1] + ry, z = origin[2] + rz;
+
+		y -= y >= g.fine[1] ? g.fine[1] : 0;
+		z -= z >= g.fine[2] ? g.fine[2] : 0;
 		const V *from = fine + (int64_t)g.fine[0] * (y + (int64_t)g.fine[1] * z);
 		V *to = tiles + g.pitch * ry + g.plane * rz;
+		for (int rx = threadIdx.x % lanes; rx < g.rim[0]; rx += lanes) {
+			int x = origin[0] + rx;
 
-		for (int rx = threadIdx.x % 32; rx < g.rim[0]; rx += 32) {
-			int x = (origin[0] + rx) % g.fine[0];
-
+			x -= x >= g.fine[0] ? g.fine[0] : 0;
 			for (int coil = 0; coil < n_coils; coil++)
-				to[coil * g.tile_cells + rx] = from[coil * g.n + x];
+				__pipeline_memcpy_async(&to[coil * g.tile_cells + rx], &from[coil * g.n + x], sizeof(V));
 		}
 	}
+	__pipeline_commit();
+	__pipeline_wait_prior(0);
 }
 
 template <int W, int AXES, typename V>

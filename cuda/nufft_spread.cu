@@ -4,9 +4,10 @@
  *
  * A block has the samples of one tile (a share of them, where they are many) and a warp for each of several coils, which adds
  * its coil's samples one after the other to a tile of its own in shared memory: lanes are the cells of the footprint, so that
- * nothing is atomic and the order of every sum is the order of the samples. Kernel values are computed once a block and read by
- * all its warps. Samples are sorted by cell, and while the next one has the same footprint its sums stay in registers: where
- * radial lines cross, shared memory is not touched for thousands of samples.
+ * nothing is atomic and the order of every sum is the order of the samples. Samples are sorted by cell, and while the next one has the
+ * same footprint its sums stay in registers: where radial lines cross, shared memory is not touched for thousands of samples.
+ *
+ * Other warps of the block make the kernel values of the next batch of samples meanwhile, once for all coils.
  *
  * Tiles go to memory with their rims; then every cell of the fine grid adds up what the tiles that reach it have for it, in the
  * order of tiles and of their shares.
@@ -15,7 +16,10 @@
  */
 #include "nufft.cuh"
 
-#define BATCH 32
+/* Warps that make kernel values. */
+#define MAKERS 4
+/* The most coils of a block. */
+#define ADDERS 4
 /* Shared memory of a block's tiles, so that three blocks fit a multiprocessor of 228 kB beside their tables. */
 #define TILE_BUDGET 57344
 /* The most that the tiles of coils which are spread together may take between the two kernels. */
@@ -55,94 +59,92 @@ __device__ static inline float2 of_lane(float2 v, int lane)
 /* How a warp's lanes lie on a footprint: along x and, as many as fit, on rows of it. */
 template <int W, int AXES> struct layout {
 	static constexpr int ROWS = AXES == 3 ? W * W : AXES == 2 ? W : 1;
-	/* whole planes where they fit, so that offsets are constants */
-	static constexpr int FIT = 32 / W, AT_ONCE = FIT > ROWS ? ROWS : FIT >= W && FIT < 2 * W ? W : FIT;
+	static constexpr int AT_ONCE = 32 / W > ROWS ? ROWS : 32 / W;
 	static constexpr int STEPS = (ROWS + AT_ONCE - 1) / AT_ONCE;
 };
 
-/* Kernel values of a batch of samples. */
+/* Kernel values of a batch of samples: a lane's each, or half as many where there are many of them. */
 template <int W, int AXES> struct tables {
+	static constexpr int BATCH = W >= 8 && AXES == 3 ? 16 : 32;
 	float axis[BATCH][AXES][W];
 	float rows[BATCH][layout<W, AXES>::ROWS];
-	uint32_t at[BATCH], index[BATCH];
+	uint32_t at[BATCH];
 };
 
+/* One of the makers, each of which has some of the samples: `points` are n, of this batch. */
 template <int W, int AXES>
-__device__ static void fill_tables(tables<W, AXES> &t, const float *c, int degree, const fxi_tile_point *points, int n)
+__device__ static void make_tables(tables<W, AXES> &t, const float *c, int degree, const fxi_tile_point *points, int n, int maker)
 {
-	for (int i = threadIdx.x; i < n; i += blockDim.x) {
-		t.at[i] = points[i].at;
-		t.index[i] = points[i].index;
-	}
-	for (int i = threadIdx.x; i < n * AXES * W; i += blockDim.x) {
-		int s = i / (AXES * W), d = i % (AXES * W) / W;
+	const int EACH = tables<W, AXES>::BATCH / MAKERS, ROWS = layout<W, AXES>::ROWS;
+	int lane = threadIdx.x % 32, first = maker * EACH, own = n - first < EACH ? n - first : EACH;
+
+	if (lane < own)
+		t.at[first + lane] = points[first + lane].at;
+	for (int i = lane; i < own * AXES * W; i += 32) {
+		int s = first + i / (AXES * W), d = i % (AXES * W) / W;
 
 		t.axis[s][d][i % W] = fxi_kernel_at(c, degree, i % W, points[s].u[d]);
 	}
-	__syncthreads();
-	for (int i = threadIdx.x; i < n * layout<W, AXES>::ROWS; i += blockDim.x) {
-		int s = i / layout<W, AXES>::ROWS, row = i % layout<W, AXES>::ROWS;
+	__syncwarp();
+	for (int i = lane; i < own * ROWS; i += 32) {
+		int s = first + i / ROWS, row = i % ROWS;
 
 		t.rows[s][row] = AXES == 3 ? t.axis[s][AXES > 1][row % W] * t.axis[s][AXES - 1][row / W] :
 			AXES == 2 ? t.axis[s][AXES - 1][row] : 1;
 	}
-	__syncthreads();
 }
 
-/* blockIdx.x is the share, blockIdx.y a group of coils. */
-template <int W, int AXES, typename V>
-__global__ static void spread_tiles(fxi_cells g, const float *c, int n_coils, int64_t n_samples, const uint32_t *n_shares,
-	const fxi_share *shares, const fxi_tile_point *points, const V *samples, V *between)
-{
+/*
+ * A warp's place on a tile: sums of the footprint that it is at, in registers. They are added to the tile when it moves on, and at
+ * the end of a batch: where thousands of samples meet, sums of sums of few keep the roundings few.
+ */
+template <int W, int AXES, typename V> struct adder {
 	typedef layout<W, AXES> L;
-	extern __shared__ float2 memory[];
-	__shared__ float coefficients[(FX_FINE_DEGREE + 1) * FXI_WIDTHS];
-	__shared__ tables<W, AXES> t;
-	int lane = threadIdx.x % 32, warp = threadIdx.x / 32, n_warps = blockDim.x / 32;
-	int coil = blockIdx.y * n_warps + warp, x = lane % W, r0 = lane / W;
-	bool active = coil < n_coils && r0 < L::AT_ONCE, last = r0 + (L::STEPS - 1) * L::AT_ONCE < L::ROWS;
-	V *tile = (V *)memory + warp * g.tile_cells, sum[L::STEPS], own;
-	const V *from = samples + (coil < n_coils ? coil : 0) * n_samples;
-	int offset[L::STEPS];
-	int64_t before = -1;
+	V *tile, sum[L::STEPS];
+	int offset[L::STEPS], x, r0;
+	int64_t before;
+	bool active, last;
 
-	if (blockIdx.x >= *n_shares)
-		return;
-	fxi_share share = shares[blockIdx.x];
-	for (int i = threadIdx.x; i < (g.degree + 1) * FXI_WIDTHS; i += blockDim.x)
-		coefficients[i] = c[i];
-	for (int i = lane; i < g.tile_cells; i += 32)
-		tile[i] = V{};
+	__device__ adder(const fxi_cells &g, V *memory) : tile(memory), before(-1)
+	{
+		int lane = threadIdx.x % 32;
+
+		x = lane % W;
+		r0 = lane / W;
+		active = r0 < L::AT_ONCE;
+		last = r0 + (L::STEPS - 1) * L::AT_ONCE < L::ROWS;
 #pragma unroll
-	for (int i = 0; i < L::STEPS; i++) {
-		int row = r0 + i * L::AT_ONCE;
+		for (int i = 0; i < L::STEPS; i++) {
+			int row = r0 + i * L::AT_ONCE;
 
-		offset[i] = x + g.pitch * (row % W) + g.plane * (row / W);
-		sum[i] = V{};
+			offset[i] = x + g.pitch * (row % W) + g.plane * (row / W);
+			sum[i] = V{};
+		}
 	}
-	points += share.first;
-	for (uint32_t first = 0; first < share.n; first += BATCH) {
-		int n = share.n - first < BATCH ? (int)(share.n - first) : BATCH;
 
-		__syncthreads();
-		fill_tables<W, AXES>(t, coefficients, g.degree, points + first, n);
-		own = lane < n ? from[t.index[lane]] : V{};
+	__device__ void leave()
+	{
+		if (active && before >= 0)
+#pragma unroll
+			for (int i = 0; i < L::STEPS; i++) {
+				if (i < L::STEPS - 1 || last)
+					add(tile[before + offset[i]], 1, sum[i]);
+				sum[i] = V{};
+			}
+		__syncwarp();
+	}
+
+	/* n samples of a batch; `own` is the value of the lane's sample */
+	__device__ void batch(const tables<W, AXES> &t, int n, V own)
+	{
+		uint32_t at = t.at[0];
+
 		for (int s = 0; s < n; s++) {
-			uint32_t at = t.at[s];
+			uint32_t next = t.at[s + 1 < n ? s + 1 : s];
 			V v = of_lane(own, s);
 
 			if (at != before) {
-				if (active && before >= 0)
-#pragma unroll
-					for (int i = 0; i < L::STEPS; i++)
-						if (i < L::STEPS - 1 || last)
-							tile[before + offset[i]] = sum[i];
-				__syncwarp();
-				if (active)
-#pragma unroll
-					for (int i = 0; i < L::STEPS; i++)
-						if (i < L::STEPS - 1 || last)
-							sum[i] = tile[at + offset[i]];
+				leave();
 				before = at;
 			}
 			if (active) {
@@ -152,76 +154,137 @@ __global__ static void spread_tiles(fxi_cells g, const float *c, int n_coils, in
 					if (i < L::STEPS - 1 || last)
 						add(sum[i], t.rows[s][r0 + i * L::AT_ONCE], v);
 			}
+			at = next;
 		}
+		leave();
+		before = -1;
 	}
-	if (active && before >= 0)
-#pragma unroll
-		for (int i = 0; i < L::STEPS; i++)
-			if (i < L::STEPS - 1 || last)
-				tile[before + offset[i]] = sum[i];
-	__syncwarp();
-	if (coil >= n_coils)
+};
+
+/* blockIdx.x is the share, blockIdx.y a group of a_block coils; the first a_block warps add, the last MAKERS make kernel values. */
+template <int W, int AXES, typename V>
+__global__ static void __launch_bounds__(32 * (ADDERS + MAKERS)) spread_tiles(fxi_cells g, const float *c, int n_coils, int a_block,
+	int64_t n_samples, const uint32_t *n_shares, const fxi_share *shares, const fxi_tile_point *points, const V *samples, V *between)
+{
+	const int BATCH = tables<W, AXES>::BATCH;
+	extern __shared__ float2 memory[];
+	__shared__ float coefficients[(FX_FINE_DEGREE + 1) * FXI_WIDTHS];
+	__shared__ tables<W, AXES> t[2];
+	int lane = threadIdx.x % 32, warp = threadIdx.x / 32, coil = (int)blockIdx.y * a_block + warp;
+	bool adds = warp < a_block && coil < n_coils;
+	int coils = n_coils - (int)blockIdx.y * a_block < a_block ? n_coils - (int)blockIdx.y * a_block : a_block;
+	V own = V{}, next = V{};
+
+	if (blockIdx.x >= *n_shares)
 		return;
-	between += (blockIdx.x * (int64_t)n_coils + coil) * g.tile_cells;
-	for (int i = lane; i < g.tile_cells; i += 32)
-		between[i] = tile[i];
+	fxi_share share = shares[blockIdx.x];
+	points += share.first;
+	samples += (adds ? coil : 0) * n_samples;
+	if (adds && lane < BATCH && lane < share.n)
+		own = samples[points[lane].index];
+	for (int i = threadIdx.x; i < (g.degree + 1) * FXI_WIDTHS; i += blockDim.x)
+		coefficients[i] = c[i];
+	for (int i = threadIdx.x; i < coils * g.tile_cells; i += blockDim.x)
+		((V *)memory)[i] = V{};
+	__syncthreads();
+	if (warp >= a_block)
+		make_tables<W, AXES>(t[0], coefficients, g.degree, points, share.n < BATCH ? share.n : BATCH, warp - a_block);
+	__syncthreads();
+	adder<W, AXES, V> a(g, (V *)memory + (adds ? warp : 0) * g.tile_cells);
+	for (uint32_t first = 0, b = 0; first < share.n; first += BATCH, b ^= 1) {
+		int left = (int)(share.n - first), after = left - BATCH;
+
+		if (adds) {
+			if (lane < BATCH && lane < after)
+				next = samples[points[first + BATCH + lane].index];
+			a.batch(t[b], left < BATCH ? left : BATCH, own);
+			own = next;
+		} else if (warp >= a_block && after > 0) {
+			make_tables<W, AXES>(t[b ^ 1], coefficients, g.degree, points + first + BATCH, after < BATCH ? after : BATCH,
+				warp - a_block);
+		}
+		__syncthreads();
+	}
+	between += (blockIdx.x * (int64_t)n_coils + blockIdx.y * a_block) * g.tile_cells;
+	for (int i = threadIdx.x; i < coils * g.tile_cells; i += blockDim.x)
+		between[i] = ((V *)memory)[i];
 }
 
 /*
  * The tiles that have a place for cell x of an axis, and where in each: the one that it lies in, and back from there around the end
- * as far as rims reach. Three are enough: tiles are of 8 cells and more, or of more than a kernel's width, but for one short one.
+ * as far as rims reach. Two are enough where tiles are of one length and no shorter than rims; three otherwise: tiles are of 8 cells
+ * and more, or of more than a kernel's width, but for one short one.
  */
-#define REACH 3
-struct reached {
+template <int REACH> struct reached {
 	int tile[REACH], place[REACH];
 	bool there[REACH];
-};
 
-__device__ static inline reached tiles_at(const fxi_cells &g, int d, int x)
-{
-	int t = x / g.tile[d], place = x - t * g.tile[d];
-	reached r;
+	__device__ reached(const fxi_cells &g, int d, int x)
+	{
+		int t = x / g.tile[d], at = x - t * g.tile[d];
 
 #pragma unroll
-	for (int i = 0; i < REACH; i++) {
-		r.tile[i] = t;
-		r.place[i] = place;
-		r.there[i] = place < g.rim[d];
-		t = t > 0 ? t - 1 : g.n_tiles[d] - 1;
-		place += t == g.n_tiles[d] - 1 ? g.fine[d] - t * g.tile[d] : g.tile[d];
+		for (int i = 0; i < REACH; i++) {
+			tile[i] = t;
+			place[i] = at;
+			there[i] = at < g.rim[d];
+			t = t > 0 ? t - 1 : g.n_tiles[d] - 1;
+			at += t == g.n_tiles[d] - 1 ? g.fine[d] - t * g.tile[d] : g.tile[d];
+		}
 	}
-	return r;
-}
+};
 
-/* fine += what the tiles have, a thread a cell; blockIdx.z is the plane and the coil. */
-template <typename V>
+/* fine += what the tiles have, a thread a cell of all coils; first the first share of every tile, then the others. */
+template <int REACH, typename V>
 __global__ static void __launch_bounds__(128) merge(fxi_cells g, int n_coils, const uint32_t *first_share, const V *between, V *fine)
 {
-	int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
-	int z = (int)blockIdx.z % g.fine[2], coil = (int)blockIdx.z / g.fine[2];
-	bool any = false;
-	V sum = V{};
+	const int MOST = REACH * REACH * REACH;
+	int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y, z = blockIdx.z;
+	uint32_t first[MOST], n_more[MOST];
+	int place[MOST];
+	bool any = false, more = false;
 
 	if (x >= g.fine[0] || y >= g.fine[1])
 		return;
-	reached tx = tiles_at(g, 0, x), ty = tiles_at(g, 1, y), tz = tiles_at(g, 2, z);
-	between += (int64_t)coil * g.tile_cells;
+	reached<REACH> tx(g, 0, x), ty(g, 1, y), tz(g, 2, z);
 #pragma unroll
-	for (int i = 0; i < REACH * REACH * REACH; i++) {
+	for (int i = 0; i < MOST; i++) {
 		const int a = i % REACH, b = i / REACH % REACH, c = i / (REACH * REACH);
-
-		if (!tx.there[a] || !ty.there[b] || !tz.there[c])
-			continue;
 		int tile = tx.tile[a] + g.n_tiles[0] * (ty.tile[b] + g.n_tiles[1] * tz.tile[c]);
-		int place = tx.place[a] + g.pitch * ty.place[b] + g.plane * tz.place[c];
-		uint32_t end = first_share[tile + 1];
-		for (uint32_t s = first_share[tile]; s < end; s++) {
-			add(sum, 1, between[s * (int64_t)n_coils * g.tile_cells + place]);
-			any = true;
+		bool there = tx.there[a] && ty.there[b] && tz.there[c];
+		uint32_t n = 0;
+
+		first[i] = 0;
+		if (there) {
+			first[i] = first_share[tile];
+			n = first_share[tile + 1] - first[i];
 		}
+		place[i] = n > 0 ? tx.place[a] + g.pitch * ty.place[b] + g.plane * tz.place[c] : -1;
+		n_more[i] = n > 0 ? n - 1 : 0;
+		any = any || n > 0;
+		more = more || n > 1;
 	}
-	if (any)
-		add(fine[coil * g.n + x + (int64_t)g.fine[0] * (y + (int64_t)g.fine[1] * z)], 1, sum);
+	if (!any)
+		return;
+	fine += x + (int64_t)g.fine[0] * (y + (int64_t)g.fine[1] * z);
+	int64_t step = (int64_t)n_coils * g.tile_cells;
+	for (int coil = 0; coil < n_coils; coil++, fine += g.n, between += g.tile_cells) {
+		V part[MOST], sum = *fine;
+
+#pragma unroll
+		for (int i = 0; i < MOST; i++)
+			part[i] = place[i] >= 0 ? between[first[i] * step + place[i]] : V{};
+#pragma unroll
+		for (int i = 0; i < MOST; i++)
+			add(sum, 1, part[i]);
+		if (more)
+#pragma unroll
+			for (int i = 0; i < MOST; i++)
+#pragma unroll 4
+				for (uint32_t s = 1; s <= n_more[i]; s++)
+					add(sum, 1, between[(first[i] + s) * step + place[i]]);
+		*fine = sum;
+	}
 }
 
 template <int W, int AXES, typename V>
@@ -235,9 +298,25 @@ static int launch_spread(fx_math *m, const fxi_points *p, int n_coils, int a_blo
 
 	if (status != FX_OK)
 		return status;
-	spread_tiles<W, AXES, V><<<grid, (unsigned)(32 * a_block), bytes, fxi_stream_of(m)>>>(*g, (const float *)p->coefficients, n_coils,
-		p->n, p->first_share + g->all_tiles, p->shares, (const fxi_tile_point *)p->sorted, samples, between);
+	spread_tiles<W, AXES, V><<<grid, (unsigned)(32 * (a_block + MAKERS)), bytes, fxi_stream_of(m)>>>(*g,
+		(const float *)p->coefficients, n_coils, a_block, p->n, p->first_share + g->all_tiles, p->shares,
+		(const fxi_tile_point *)p->sorted, samples, between);
 	return fxi_cuda_launched(m, "spreading samples");
+}
+
+template <typename V> static int add_tiles(fx_math *m, const fxi_points *p, int n_coils, const V *between, V *fine)
+{
+	const fxi_cells *g = &p->cells;
+	dim3 grid((unsigned)((g->fine[0] + 31) / 32), (unsigned)((g->fine[1] + 3) / 4), (unsigned)g->fine[2]);
+	bool alike = true;
+
+	for (int d = 0; d < g->n_axes; d++)
+		alike = alike && g->fine[d] % g->tile[d] == 0 && g->rim[d] <= 2 * g->tile[d];
+	if (alike)
+		merge<2, V><<<grid, dim3(32, 4), 0, fxi_stream_of(m)>>>(*g, n_coils, p->first_share, between, fine);
+	else
+		merge<3, V><<<grid, dim3(32, 4), 0, fxi_stream_of(m)>>>(*g, n_coils, p->first_share, between, fine);
+	return fxi_cuda_launched(m, "adding up tiles");
 }
 
 template <typename V> static int spread(fx_math *m, const fxi_points *p, int64_t n_coils, const V *samples, V *fine)
@@ -245,11 +324,8 @@ template <typename V> static int spread(fx_math *m, const fxi_points *p, int64_t
 	const fxi_cells *g = &p->cells;
 	double each = (double)p->most_shares * (double)g->tile_cells * sizeof(V);
 	int64_t together = each * (double)n_coils <= BETWEEN_BYTES ? n_coils : (int64_t)(BETWEEN_BYTES / each);
-	int a_block = fxi_coils_a_block(g, n_coils, 8, TILE_BUDGET), status = FX_OK;
-	dim3 block(32, 4);
+	int a_block = fxi_coils_a_block(g, n_coils, ADDERS, TILE_BUDGET), status = FX_OK;
 
-	/* merge has coils and planes in one dimension of its grid */
-	together = together > 65535 / g->fine[2] ? 65535 / g->fine[2] : together;
 	together = together < 1 ? 1 : together;
 	if (together > a_block)
 		together -= together % a_block;
@@ -260,11 +336,8 @@ template <typename V> static int spread(fx_math *m, const fxi_points *p, int64_t
 		const V *from = samples + c * p->n;
 
 		FXI_NUFFT_DISPATCH(g->width[0], g->n_axes, (status = launch_spread<W, AXES, V>(m, p, n, at_once, from, (V *)between.get())));
-		if (status != FX_OK)
-			break;
-		dim3 grid((unsigned)((g->fine[0] + 31) / 32), (unsigned)((g->fine[1] + 3) / 4), (unsigned)(g->fine[2] * n));
-		merge<V><<<grid, block, 0, fxi_stream_of(m)>>>(*g, n, p->first_share, (const V *)between.get(), fine + c * g->n);
-		status = fxi_cuda_launched(m, "adding up tiles");
+		if (status == FX_OK)
+			status = add_tiles<V>(m, p, n, (const V *)between.get(), fine + c * g->n);
 	}
 	return status;
 }

@@ -260,8 +260,11 @@ static void choose_tiles(fx_math *m, fxi_cells *g)
 			g->rim[d] = g->tile[d] + g->width[d] - 1;
 			all *= g->n_tiles[d];
 		}
-		g->pitch = g->rim[0];
+		/* Tiles of 16 along x: rows and planes as far apart, modulo the banks of shared memory, as a footprint is wide. */
+		g->pitch = g->tile[0] % 16 == 0 ? g->rim[0] + 1 : g->rim[0];
 		g->plane = g->pitch * g->rim[1];
+		while (g->tile[0] % 16 == 0 && g->n_axes == 3 && g->plane % 16 != g->width[0] * g->width[0] % 16)
+			g->plane++;
 		g->tile_cells = g->plane * g->rim[2];
 		g->all_tiles = all < INT32_MAX ? (int)all : 0;
 		edge /= 2;

@@ -126,9 +126,6 @@ static int begin(void *arg, fx_open_frame *open, const fx_acquisition *a)
 	f->tolerance = s->tolerance;
 	if (a->density == FX_DENSITY_NONE && s->accumulate == WEIGHTED)
 		return fx_fail(s->ctx, FX_EINVAL, "accumulate=weighted needs density weights; put <density/> in front of <mu/>");
-	if (a->density == FX_DENSITY_ITERATIVE && !fx_math_on_host(fx_math_of(s->ctx)))
-		return fx_fail(s->ctx, FX_ENOTSUP, "iterated density weights are made on the host only: use --backend host, or weights of "
-			"a closed form (density.method)");
 	status = take_fourier(s, &spec, sums);
 	if (status == FX_OK)
 		status = plan(s, f, sums);

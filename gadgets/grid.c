@@ -100,6 +100,6 @@ const fx_gadget fx_plugin = {
 		"frame's samples until it is whole. Sources: Jackson et al., IEEE Trans. Med. Imaging 10:473 (1991); the chapter's "
 		"bilinear variant (Figs. 17.1, 17.19).",
 	.props = props, .state_size = sizeof(struct state),
-	.takes = FX_ACQUISITION, .gives = FX_FRAME, .needs = FX_ACQUISITION, .places = FX_HOST,
+	.takes = FX_ACQUISITION, .gives = FX_FRAME, .needs = FX_ACQUISITION, .places = FX_HOST | FX_DEVICE,
 	.open = open_gadget, .process = process, .flush = flush, .close = close_gadget,
 };

@@ -16,6 +16,10 @@ int fxi_host_interpolate(fx_math *m, const fx_fine_grid *g, void *points, const 
 int fxi_host_fine_to_image(fx_math *m, const fx_fine_grid *g, fx_array *fine, double scale, fx_array *image);
 int fxi_host_image_to_fine(fx_math *m, const fx_fine_grid *g, const fx_array *image, double scale, fx_array *fine);
 
+/* share.c, density.c */
+int fxi_host_share_out(fx_math *m, const fx_array *k, const fx_array *samples, fx_array *cells);
+int fxi_host_density_iterate(fx_math *m, const fx_density_cells *c, int64_t n_iterations, float *weights);
+
 /* direct.c */
 int fxi_host_direct_adjoint(fx_math *m, const fx_array *k, const fx_array *samples, double scale, fx_array *image);
 int fxi_host_direct_forward(fx_math *m, const fx_array *k, const fx_array *image, double scale, fx_array *samples);

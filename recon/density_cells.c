@@ -13,7 +13,7 @@ struct frame {
 	int per_axis[3];   /* bins along an axis of a cell */
 };
 
-static void place(const fxi_cells *c, const struct frame *f, const double u[3], int64_t *cell, int *bin)
+static void place(const fx_density_cells *c, const struct frame *f, const double u[3], int64_t *cell, int *bin)
 {
 	int64_t index = 0;
 	int b = 0;
@@ -36,7 +36,7 @@ static void position_of(const fx_array *k, const int64_t dims[3], int64_t i, dou
 }
 
 /* Extent of the trajectory, a rim of one cell around it, and the bins of a cell. */
-static int frame_cells(fx_math *m, const fx_array *k, const int64_t dims[3], fxi_cells *c, struct frame *f)
+static int frame_cells(fx_math *m, const fx_array *k, const int64_t dims[3], fx_density_cells *c, struct frame *f)
 {
 	static const int per_axis[] = {1, 63, 7, 3}; /* odd: a centre is in the middle of a bin */
 	int n_axes = (dims[0] > 1) + (dims[1] > 1) + (dims[2] > 1);
@@ -73,7 +73,7 @@ static int frame_cells(fx_math *m, const fx_array *k, const int64_t dims[3], fxi
 }
 
 /* order[] = samples sorted by cell, in order of arrival within each; first[] in samples. */
-static int64_t *sort_by_cell(const fxi_cells *c, const int64_t *cell_of, int64_t n, int64_t total)
+static int64_t *sort_by_cell(const fx_density_cells *c, const int64_t *cell_of, int64_t n, int64_t total)
 {
 	int64_t *order = fx_alloc(n, sizeof *order);
 
@@ -92,7 +92,7 @@ static int64_t *sort_by_cell(const fxi_cells *c, const int64_t *cell_of, int64_t
 }
 
 /* out[i] = `any` ? in any of i - 1, i, i + 1 : in all of them, along one axis; beyond the cells there is nothing. */
-static void widen_or_narrow(const fxi_cells *c, int axis, bool any)
+static void widen_or_narrow(const fx_density_cells *c, int axis, bool any)
 {
 	int64_t stride = 1, n = c->n_cells[axis], total = c->n_cells[0] * c->n_cells[1] * c->n_cells[2];
 
@@ -113,7 +113,7 @@ static void widen_or_narrow(const fxi_cells *c, int axis, bool any)
 }
 
 /* Covered are cells with samples, and gaps between them of up to two cells: a morphological closing. */
-static void find_covered(const fxi_cells *c)
+static void find_covered(const fx_density_cells *c)
 {
 	int64_t total = c->n_cells[0] * c->n_cells[1] * c->n_cells[2];
 
@@ -126,7 +126,7 @@ static void find_covered(const fxi_cells *c)
 }
 
 /* Turns the samples order[from..to) of one cell into points. */
-static void make_points(fxi_cells *c, const struct frame *f, const fx_array *k, const int64_t dims[3], const int64_t *order,
+static void make_points(fx_density_cells *c, const struct frame *f, const fx_array *k, const int64_t dims[3], const int64_t *order,
 	const uint8_t *bin_of, int64_t from, int64_t to)
 {
 	double sum[FXI_BINS][3] = {{0}};
@@ -152,7 +152,7 @@ static void make_points(fxi_cells *c, const struct frame *f, const fx_array *k, 
 		c->point_of[order[i]] = point[bin_of[order[i]]];
 }
 
-int fxi_cells_new(fx_math *m, const fx_array *k, const int64_t dims[3], fxi_cells *out)
+int fxi_cells_new(fx_math *m, const fx_array *k, const int64_t dims[3], fx_density_cells *out)
 {
 	int64_t n = k->dims[1], total;
 	int64_t *cell_of = fx_alloc(n, sizeof *cell_of), *order = NULL;
@@ -160,7 +160,7 @@ int fxi_cells_new(fx_math *m, const fx_array *k, const int64_t dims[3], fxi_cell
 	struct frame f;
 	int status;
 
-	*out = (fxi_cells){0};
+	*out = (fx_density_cells){0};
 	status = frame_cells(m, k, dims, out, &f);
 	if (status != FX_OK)
 		goto done;
@@ -206,7 +206,7 @@ done:
 	return fx_math_fail(m, status, "no memory for the density weights of %lld samples", (long long)n);
 }
 
-void fxi_cells_free(fxi_cells *c)
+void fxi_cells_free(fx_density_cells *c)
 {
 	fx_free(c->first);
 	fx_free(c->point_of);
@@ -214,5 +214,5 @@ void fxi_cells_free(fxi_cells *c)
 	fx_free(c->covered);
 	for (int axis = 0; axis < 3; axis++)
 		fx_free(c->position[axis]);
-	*c = (fxi_cells){0};
+	*c = (fx_density_cells){0};
 }

@@ -8,61 +8,10 @@
  */
 #include <fornix/recon.h>
 
-#include <complex.h>
 #include <math.h>
 
 /* A kernel about four cells wide at twofold oversampling: below the artefacts of gridding itself. */
 #define CONVOLUTION_TOLERANCE 1e-3
-
-struct job {
-	const double *k;
-	const fx_cf32 *samples;
-	const float *weights;
-	fx_cf32 *cells;
-	int64_t dims[3], n_samples, n_cells;
-};
-
-/* The two cells along an axis and the upper one's share. */
-static float share(const struct job *j, int axis, double k, int64_t cell[2])
-{
-	int64_t n = j->dims[axis];
-	double u, low;
-
-	if (n == 1) {
-		cell[0] = cell[1] = 0;
-		return 0;
-	}
-	/* One period of k-space, so that the product with n is exact enough however far out k lies. */
-	u = (k - floor(k)) * (double)n;
-	low = floor(u);
-	cell[0] = ((int64_t)low + n / 2) % n;
-	cell[1] = (cell[0] + 1) % n;
-	return (float)(u - low);
-}
-
-/* One coil after the other, samples in their order: the same sums on any number of threads. */
-static void grid_coil(void *arg, int64_t coil)
-{
-	const struct job *j = arg;
-	const fx_cf32 *samples = j->samples + coil * j->n_samples;
-	fx_cf32 *cells = j->cells + coil * j->n_cells;
-
-	for (int64_t m = 0; m < j->n_samples; m++) {
-		fx_cf32 s = j->weights ? j->weights[m] * samples[m] : samples[m];
-		float upper[3];
-		int64_t cell[3][2];
-
-		for (int axis = 0; axis < 3; axis++)
-			upper[axis] = share(j, axis, j->k[3 * m + axis], cell[axis]);
-		for (int corner = 0; corner < 8; corner++) {
-			int x = corner & 1, y = corner >> 1 & 1, z = corner >> 2;
-			float f = (x ? upper[0] : 1 - upper[0]) * (y ? upper[1] : 1 - upper[1]) * (z ? upper[2] : 1 - upper[2]);
-
-			if (f != 0)
-				cells[(cell[2][z] * j->dims[1] + cell[1][y]) * j->dims[0] + cell[0][x]] += f * s;
-		}
-	}
-}
 
 static int check_finite(fx_math *m, const fx_array *k)
 {
@@ -72,63 +21,50 @@ static int check_finite(fx_math *m, const fx_array *k)
 	return FX_OK;
 }
 
-static int bilinear(fx_math *m, const int64_t dims[3], double scale, const fx_array *k, const fx_array *samples,
-	const fx_array *weights, fx_array **image)
-{
-	struct job j = {.dims = {dims[0], dims[1], dims[2]}, .n_samples = k->dims[1], .n_cells = dims[0] * dims[1] * dims[2]};
-	fx_array *host[3] = {NULL}, *cells = NULL;
-	int status = m->ops->download(m, k, &host[0]);
-
-	if (status == FX_OK)
-		status = m->ops->download(m, samples, &host[1]);
-	if (status == FX_OK && weights)
-		status = m->ops->download(m, weights, &host[2]);
-	if (status == FX_OK)
-		status = check_finite(m, host[0]);
-	if (status != FX_OK)
-		goto done;
-	status = fx_array_new4(FX_CF32, dims[0], dims[1], dims[2], samples->dims[1], &cells);
-	if (status != FX_OK) {
-		fx_math_fail(m, status, "no memory for an image of %lld x %lld x %lld voxels and %lld coils", (long long)dims[0],
-			(long long)dims[1], (long long)dims[2], (long long)samples->dims[1]);
-		goto done;
-	}
-	j.k = host[0]->data;
-	j.samples = host[1]->data;
-	j.weights = host[2] ? host[2]->data : NULL;
-	j.cells = cells->data;
-	fx_parallel(m->n_threads, samples->dims[1], grid_coil, &j);
-	status = m->ops->upload(m, cells, image);
-	if (status == FX_OK)
-		status = m->ops->fft(m, *image, +1, scale);
-done:
-	for (int i = 0; i < 3; i++)
-		fx_array_unref(host[i]);
-	fx_array_unref(cells);
-	return status;
-}
-
-/* *weighted = samples times weights, or the samples themselves. */
+/* *weighted = samples times weights, or the samples themselves, on the host. */
 static int weigh(fx_math *m, const fx_array *samples, const fx_array *weights, fx_array **weighted)
 {
-	fx_array *factors = NULL, *host = NULL;
-	int status = m->ops->download(m, samples, &host);
+	fx_array *factors = NULL;
+	int status = m->ops->download(m, samples, weighted);
 
-	*weighted = NULL;
 	if (status == FX_OK && weights)
 		status = m->ops->download(m, weights, &factors);
 	if (status == FX_OK && factors) {
-		status = fx_array_own(&host);
+		status = fx_array_own(weighted);
 		if (status != FX_OK)
-			fx_math_fail(m, status, "no memory for %.1f MB of weighted samples", (double)host->bytes / 1e6);
+			fx_math_fail(m, status, "no memory for %.1f MB of weighted samples", (double)(*weighted)->bytes / 1e6);
 	}
 	if (status == FX_OK && factors)
-		for (int64_t i = 0; i < host->n; i++)
-			FX_CF32_OF(host)[i] *= FX_F32_OF(factors)[i % factors->n];
-	if (status == FX_OK)
-		status = m->ops->upload(m, host, weighted);
-	fx_array_unref(host);
+		for (int64_t i = 0; i < (*weighted)->n; i++)
+			FX_CF32_OF(*weighted)[i] *= FX_F32_OF(factors)[i % factors->n];
 	fx_array_unref(factors);
+	return status;
+}
+
+static int bilinear(fx_math *m, const int64_t dims[3], double scale, const fx_array *k, const fx_array *samples,
+	const fx_array *weights, fx_array **image)
+{
+	fx_array *host_k = NULL, *weighted = NULL, *k_there = NULL, *samples_there = NULL;
+	int status = m->ops->download(m, k, &host_k);
+
+	if (status == FX_OK)
+		status = check_finite(m, host_k);
+	if (status == FX_OK)
+		status = weigh(m, samples, weights, &weighted);
+	if (status == FX_OK)
+		status = m->ops->upload(m, host_k, &k_there);
+	if (status == FX_OK)
+		status = m->ops->upload(m, weighted, &samples_there);
+	if (status == FX_OK)
+		status = m->ops->array_new(m, FX_CF32, 4, (int64_t[]){dims[0], dims[1], dims[2], samples->dims[1]}, image);
+	if (status == FX_OK)
+		status = m->ops->share_out(m, k_there, samples_there, *image);
+	if (status == FX_OK)
+		status = m->ops->fft(m, *image, +1, scale);
+	fx_array_unref(host_k);
+	fx_array_unref(weighted);
+	fx_array_unref(k_there);
+	fx_array_unref(samples_there);
 	return status;
 }
 

@@ -130,6 +130,21 @@ typedef struct fx_track_counts {
 	int64_t n_missed;        /**< tracked, long enough, and not to be kept */
 } fx_track_counts;
 
+/**
+ * The samples of a trajectory sorted into Cartesian cells, for density weights. Samples of one small part of a cell are one point; points
+ * are in order of their cells, x fastest: `first[cell]` to `first[cell + 1]`. Positions are in cells from the corner of cell 0; a
+ * cell's centre is at a whole number and a half. The arrays are on the host.
+ */
+typedef struct fx_density_cells {
+	int64_t n_cells[3], n_points;
+	bool encoded[3];       /**< axes that count; the others have one cell */
+	int64_t *first;        /**< {cells + 1} */
+	float *position[3];    /**< {points}: centroids */
+	float *count;          /**< {points}: samples of the point */
+	int64_t *point_of;     /**< {M}: a sample's point */
+	uint8_t *covered;      /**< {cells}: 1 where the trajectory covers k-space, gaps of up to two cells included */
+} fx_density_cells;
+
 /** The normal operator A = sum_c conj(S_c) T S_c + lambda W^H W of images {x,y,z}. */
 typedef struct fx_normal {
 	const fx_array *kernel;  /**< the f32 spectrum of toeplitz_apply */
@@ -283,6 +298,18 @@ struct fx_backend {
 	 */
 	int (*cg_steps)(fx_math *m, const fx_normal *a, const fx_array *b, double rr, double goal, int64_t n, fx_array *x, fx_array *r,
 		fx_array *p, fx_array *q, fx_cg_sums *sums, int64_t *n_done);
+
+	/**
+	 * cells {x,y,z,n} += samples {M,n}, each shared out linearly to the nearest two cells along each axis (k = 0 in cell floor(N/2),
+	 * periodic); k f64 {3,M}, finite, cycles/voxel. cf32.
+	 */
+	int (*share_out)(fx_math *m, const fx_array *k, const fx_array *samples, fx_array *cells);
+	/**
+	 * Iterative density weights (Pipe & Menon 1999) with the quadratic B-spline as kernel, {points}, on the host: from `count`, n times
+	 * weights times the kernel's mass in covered cells over the weights' convolution with the kernel; and at last times the covered
+	 * volume over the weights, both smoothed by a cubic B-spline in the cells' centres. See recon/density.c.
+	 */
+	int (*density_iterate)(fx_math *m, const fx_density_cells *cells, int64_t n_iterations, float *weights);
 
 	/* coils: maps {x,y,z,c}, image {x,y,z}, coil images {x,y,z,c}; cf32 */
 	int (*coil_expand)(fx_math *m, const fx_array *maps, const fx_array *image, fx_array *coils);
