@@ -196,19 +196,71 @@ def whitened_scans():
 
 
 def averages_are_images():
-    """A scan whose repetitions are called averages: Gadgetron makes an image of each."""
-    scan = generate("averages.h5", "-m", "32", "-c", "2", "-O", "2", "-r", "2")
-    with h5py.File("averages.h5", "r+") as file:
-        data = file["dataset/data"]
-        for i in range(len(data)):
-            record = data[i]
-            record["head"]["idx"]["average"] = record["head"]["idx"]["repetition"]
-            record["head"]["idx"]["repetition"] = 0
-            data[i] = record
+    """Repetitions called averages: Gadgetron makes an image of each."""
+    generate("averages.h5", "-m", "32", "-c", "2", "-O", "2", "-r", "2")
+
+    def to_average(head, i, n):
+        head["idx"]["average"] = head["idx"]["repetition"]
+        head["idx"]["repetition"] = 0
+
+    rewrite("averages.h5", to_average)
     scan = read_scan("averages.h5")
     reference = images_of(scan, 32)
     assert len(reference) == 2
     compare(run("default_flat.xml", "averages.h5", "averages"), reference, FLOAT, "an image of each average")
+
+
+def rewrite(name, change, xml=lambda text: text):
+    """Changes every readout's header in place, and the scan's."""
+    with h5py.File(name, "r+") as file:
+        data = file["dataset/data"]
+        for i in range(len(data)):
+            record = data[i]
+            change(record["head"], i, len(data))
+            data[i] = record
+        file["dataset/xml"][0] = xml(file["dataset/xml"][0].decode())
+
+
+def volumes_and_slices():
+    """The repetitions of a plane called partitions of a volume, whose FFT goes along z too; and called slices, interleaved."""
+    def partition(head, i, n):
+        head["idx"]["kspace_encode_step_2"] = head["idx"]["repetition"]
+        head["idx"]["repetition"] = 0
+        head["flags"] = 1 << 7 if i == n - 1 else 0
+
+    def deep(text):
+        step = "</kspace_encoding_step_1>"
+        return (text.replace("<z>1</z>", "<z>5</z>").replace(
+            step, step + "<kspace_encoding_step_2><minimum>0</minimum><maximum>4</maximum><center>2</center></kspace_encoding_step_2>"))
+
+    generate("volume.h5", "-m", "24", "-c", "2", "-O", "2", "-r", "5")
+    rewrite("volume.h5", partition, deep)
+    k = np.zeros((2, 5, 24, 24), complex)
+    for head, data in read_scan("volume.h5"):
+        line = inverse(data, (1,))[:, 12:36]
+        k[:, int(head["idx"]["kspace_encode_step_2"]), int(head["idx"]["kspace_encode_step_1"])] = line
+    reference = np.sqrt((np.abs(inverse(k, (1, 2))) ** 2).sum(axis=0))
+    fornix("run", "default_flat.xml", "volume.h5", "-o", "volume", "-q")
+    with h5py.File("volume/images.h5") as file:
+        data = file["dataset/image_0/data"][0, 0]
+    assert data.shape == reference.shape, data.shape
+    assert distance(data, reference) < FLOAT, distance(data, reference)
+
+    def to_slice(head, i, n):
+        head["idx"]["slice"] = head["idx"]["repetition"]
+        head["idx"]["repetition"] = 0
+
+    scan = generate("slices.h5", "-m", "24", "-c", "2", "-O", "2", "-r", "3")
+    expected = images_of(scan, 24)
+    rewrite("slices.h5", to_slice)
+    with h5py.File("slices.h5", "r+") as file:
+        records = file["dataset/data"][...]
+        file["dataset/data"][...] = records[np.arange(len(records)).reshape(3, -1).T.ravel()]   # line by line through the slices
+    fornix("run", "default_flat.xml", "slices.h5", "-o", "slices", "-q")
+    with h5py.File("slices/images.h5") as file:
+        got = {int(h["slice"]): d[0, 0] for h, d in zip(file["dataset/image_0/header"], file["dataset/image_0/data"])}
+    assert sorted(got) == [0, 1, 2]
+    assert max(distance(got[s], expected[(s, 0)]) for s in got) < FLOAT
 
 
 def oversampled_stays():
@@ -295,6 +347,7 @@ with tempfile.TemporaryDirectory() as folder:
     plain_scans()
     whitened_scans()
     averages_are_images()
+    volumes_and_slices()
     oversampled_stays()
     parts_and_scaling()
     pipes()

@@ -39,6 +39,8 @@ SCALED = gadget("AutoScale") + gadget("FloatToUShort")
 SITE = {
     "default.xml": HEAD + gadget("NoiseAdjust") + RECON + gadget("ImageFinish") + TAIL,
     "default_short.xml": HEAD + RECON + SCALED + gadget("ImageFinish") + TAIL,
+    "default_measurement_dependencies.xml": HEAD + gadget("NoiseAdjust", noise_dependency_prefix="GadgetronNoiseCovarianceMatrix",
+                                                          pass_nonconformant_data="true") + TAIL,
     "isalive.xml": HEAD + TAIL,
     "stream_float_to_short.xml": HEAD + gadget("FloatToUShort", max_intensity=32767, min_intensity=0, intensity_offset=0) + TAIL,
     "grappa.xml": HEAD + gadget("GenericReconCartesianGrappa") + TAIL,
@@ -84,6 +86,22 @@ def snr_units(records):
     return np.sqrt(2 * 0.793 * ratio) * np.linalg.inv(np.linalg.cholesky(x @ x.conj().T / x.shape[1]))
 
 
+def parts_of(messages, records):
+    """The noise of a scan and its images as two scans, the second of which names the first."""
+    def header(identity, more=""):
+        xml = messages[0][1][4:].decode()
+        at = xml.index("<acquisitionSystemInformation>")
+        xml = (xml[:at] + f"<measurementInformation><measurementID>{identity}</measurementID><patientPosition>HFS</patientPosition>{more}"
+               "</measurementInformation>" + xml[at:]).encode()
+        return 3, struct.pack("<I", len(xml)) + xml
+
+    noise = [m for m, r in zip(messages[1:], records) if int(r["head"]["flags"]) & NOISE]
+    rest = [m for m, r in zip(messages[1:], records) if not int(r["head"]["flags"]) & NOISE]
+    named = "<measurementDependency><dependencyType>Noise</dependencyType><measurementID>%s</measurementID></measurementDependency>"
+    return ([header("noise_1")] + noise + [wire.CLOSE], [header("images_2", named % "noise_1")] + rest + [wire.CLOSE],
+            [header("images_3", named % "noise_9")] + rest + [wire.CLOSE])
+
+
 def distance(image, reference):
     return np.linalg.norm(image.astype(float) - reference) / np.linalg.norm(reference)
 
@@ -104,6 +122,15 @@ def check(folder):
         assert len(floats) == 2 and all(i.data.dtype == np.float32 for i in floats)
         for image, reference in zip(floats, expected):
             assert distance(image.data.reshape(48, 48), reference) < 1e-4
+        # noise that was measured in another scan; and where none is kept, images without it and a warning
+        noise, images, orphan = parts_of(messages, records)
+        assert not wire.images(scan(s.client(), noise, "default_measurement_dependencies.xml"))
+        for image, reference in zip(wire.images(scan(s.client(), images, "default.xml")), expected, strict=True):
+            assert distance(image.data.reshape(48, 48), reference) < 1e-4
+        found = scan(s.client(), orphan, "default.xml")
+        for image, reference in zip(wire.images(found), reconstructed(records, 48, np.eye(8)), strict=True):
+            assert distance(image.data.reshape(48, 48), reference) < 1e-4
+        assert "noise_9" in " ".join(wire.texts(found)), wire.texts(found)
         # as uint16: one factor puts the 99th percentile near 2048, so shapes agree after it, to the rounding (some 3e-4)
         for image, reference in zip(wire.images(scan(s.client(), messages, "default_short.xml")), reconstructed(records, 48, np.eye(8))):
             data = image.data.reshape(48, 48).astype(float)
@@ -121,7 +148,7 @@ def check(folder):
                             ("plugin.xml", "is a path")):
             found = scan(s.client(), messages, name)
             assert not wire.images(found) and words in " ".join(wire.texts(found)), (name, wire.texts(found))
-        outcomes = [(line["config"], line["outcome"]) for line in s.audit(9)]
+        outcomes = [(line["config"], line["outcome"]) for line in s.audit(12)]
         assert ("isalive.xml", "done") in outcomes and ("bomb.xml", "refused") in outcomes, outcomes
     with Serve(os.path.join(folder, "scripts"), "--allow-client-pipelines") as s:
         client = s.client()
