@@ -86,6 +86,13 @@ static int read_header(struct stream *s, fx_error *err)
 	return status;
 }
 
+static bool ready(const fxi_source *self)
+{
+	const struct stream *s = (const struct stream *)self;
+
+	return !s->ended && (s->ahead.length > 0 || fxi_wire_ready(s->in));
+}
+
 static void interrupt(fxi_source *self)
 {
 	fxi_wire_interrupt(((struct stream *)self)->in);
@@ -130,6 +137,7 @@ int fxi_mrd_stream_open(int fd, bool own_fd, const char *name, const void *prefi
 	g_queue_init(&s->ahead);
 	s->base.format = "MRD stream";
 	s->base.next = next_message;
+	s->base.ready = ready;
 	s->base.interrupt = interrupt;
 	s->base.progress = progress;
 	s->base.close = close_stream;

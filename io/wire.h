@@ -53,6 +53,8 @@ void fxi_wire_in_free(fxi_wire_in *in);
  * interrupt, or a signal whose handler does not restart reads. fxi_wire_end says whether reading can go on.
  */
 int fxi_wire_read(fxi_wire_in *in, fxi_wire_message *m, fx_error *err);
+/** True where a whole readout was taken from the stream already: the next read will not wait. */
+bool fxi_wire_ready(const fxi_wire_in *in);
 void fxi_wire_message_clear(fxi_wire_message *m);
 /** enum fxi_wire_end: why the last read failed. */
 int fxi_wire_end(const fxi_wire_in *in);

@@ -315,6 +315,18 @@ static int read_any(fxi_wire_in *in, fxi_wire_message *m, bool keep, fx_error *e
 	return status;
 }
 
+bool fxi_wire_ready(const fxi_wire_in *in)
+{
+	const unsigned char *p = in->buffer + in->at;
+	size_t have = in->have - in->at;
+	ISMRMRD_AcquisitionHeader head;
+
+	if (have < 2 + sizeof head || (p[0] | p[1] << 8) != FXI_MRD_ACQUISITION)
+		return false;
+	memcpy(&head, p + 2, sizeof head);
+	return have - 2 - sizeof head >= (size_t)head.number_of_samples * (8u * head.active_channels + 4u * head.trajectory_dimensions);
+}
+
 int fxi_wire_read(fxi_wire_in *in, fxi_wire_message *m, fx_error *err)
 {
 	return read_any(in, m, true, err);

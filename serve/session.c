@@ -208,6 +208,21 @@ static void tell_unkept(fxi_session *s)
 	}
 }
 
+/* Where the time went, for whoever looks into a log. */
+static void tell_times(fxi_session *s)
+{
+	for (int64_t i = 0; i < fxi_chain_n_stages(s->chain); i++) {
+		fxi_stage_report r;
+		char text[160];
+
+		fxi_chain_stage(s->chain, i, &r);
+		snprintf(text, sizeof text, "took %lld messages, gave %lld, worked %.3f s, waited %.3f s for who comes behind", (long long)r.n_in,
+			(long long)r.n_out, r.busy_s, r.waiting_s);
+		if (!r.idle)
+			fxi_session_log(s, FXI_DEBUG, r.gadget, text);
+	}
+}
+
 static int run_chain(fxi_session *s, fx_error *err)
 {
 	const fxi_session_options *o = s->options;
@@ -225,6 +240,7 @@ static int run_chain(fxi_session *s, fx_error *err)
 	run.output_arg = s->exit;
 	tell_unkept(s);
 	status = fxi_chain_run(s->chain, s->scan, source, &services, &run, err);
+	tell_times(s);
 	s->outcome->n_dropped = fxi_wire_exit_dropped(s->exit);
 	source->close(source);
 	return status;

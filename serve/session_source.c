@@ -78,6 +78,13 @@ static int next(fxi_source *self, fx_msg **out, fx_error *err)
 	return status;
 }
 
+static bool ready(const fxi_source *self)
+{
+	const fxi_session *s = ((const struct source *)self)->session;
+
+	return !s->closed && fxi_wire_ready(s->in);
+}
+
 static void interrupt(fxi_source *self)
 {
 	fxi_wire_interrupt(((struct source *)self)->session->in);
@@ -98,6 +105,7 @@ int fxi_session_source(fxi_session *s, fx_error *err, fxi_source **out)
 	source->base.format = "MRD stream";
 	source->base.header_xml = s->header_xml;
 	source->base.next = next;
+	source->base.ready = ready;
 	source->base.interrupt = interrupt;
 	source->base.close = close_source;
 	source->session = s;

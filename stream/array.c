@@ -33,6 +33,34 @@ static void release_host(fx_array *a)
 	fx_free(a->data);
 }
 
+/* What is not large lies behind its own descriptor: one piece of memory, since thousands of readouts a second come and go. */
+#define INSIDE_BYTES ((int64_t)64 << 10)
+#define DESCRIPTOR_BYTES ((int64_t)((sizeof(fx_array) + 63) / 64 * 64))
+
+static void release_inside(fx_array *a)
+{
+	(void)a;
+}
+
+/* Bytes of such an array; false where there is none of that size or type. */
+static bool array_bytes(int type, int n_dims, const int64_t *dims, int64_t *bytes)
+{
+	*bytes = (int64_t)fx_type_size(type);
+	for (int i = 0; i < n_dims; i++)
+		if (!fx_mul_size(*bytes, dims[i], bytes))
+			return false;
+	return *bytes > 0;
+}
+
+static void describe(fx_array *a, int type, int n_dims, const int64_t *dims)
+{
+	a->refs = 1;
+	a->type = type;
+	a->n_dims = n_dims;
+	for (int i = 0; i < FX_MAX_DIMS; i++)
+		a->dims[i] = i < n_dims ? dims[i] : 1;
+}
+
 int fx_array_wrap(int type, int n_dims, const int64_t *dims, int place, int device, void (*release)(fx_array *),
 	fx_array **out)
 {
@@ -50,13 +78,9 @@ int fx_array_wrap(int type, int n_dims, const int64_t *dims, int place, int devi
 	a = fx_alloc(1, sizeof *a);
 	if (!a)
 		return FX_ENOMEM;
-	a->refs = 1;
-	a->type = type;
+	describe(a, type, n_dims, dims);
 	a->place = place;
 	a->device = device;
-	a->n_dims = n_dims;
-	for (int i = 0; i < FX_MAX_DIMS; i++)
-		a->dims[i] = i < n_dims ? dims[i] : 1;
 	a->n = n;
 	a->bytes = bytes;
 	a->release = release;
@@ -66,8 +90,25 @@ int fx_array_wrap(int type, int n_dims, const int64_t *dims, int place, int devi
 
 int fx_array_new(int type, int n_dims, const int64_t *dims, fx_array **out)
 {
-	int status = fx_array_wrap(type, n_dims, dims, FX_HOST, 0, release_host, out);
+	int64_t bytes;
+	int status;
 
+	*out = NULL;
+	if (n_dims >= 0 && n_dims <= FX_MAX_DIMS && array_bytes(type, n_dims, dims, &bytes) && bytes <= INSIDE_BYTES) {
+		fx_array *a = fx_alloc(1, (size_t)(DESCRIPTOR_BYTES + bytes));
+
+		if (!a)
+			return FX_ENOMEM;
+		describe(a, type, n_dims, dims);
+		a->place = FX_HOST;
+		a->n = bytes / (int64_t)types[type].size;
+		a->bytes = bytes;
+		a->data = (char *)a + DESCRIPTOR_BYTES;
+		a->release = release_inside;
+		*out = a;
+		return FX_OK;
+	}
+	status = fx_array_wrap(type, n_dims, dims, FX_HOST, 0, release_host, out);
 	if (status != FX_OK || (*out)->n == 0)
 		return status;
 	(*out)->data = fx_alloc((*out)->n, types[type].size);

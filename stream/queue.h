@@ -19,6 +19,8 @@ void fxi_queue_free(fxi_queue *q);
  * after an abort, FX_ENOMEM when short.
  */
 int fxi_queue_put(fxi_queue *q, fx_msg *msg, double *waited_s);
+/** The same for n messages at once, in order; those that were not put are dropped. */
+int fxi_queue_put_all(fxi_queue *q, fx_msg *const *msgs, int64_t n, double *waited_s);
 /** Waits for the next message; NULL at the end, that is closed and empty. FX_ECANCELED after an abort. */
 int fxi_queue_get(fxi_queue *q, fx_msg **out);
 /** No more will be put. */

@@ -14,6 +14,7 @@
 
 #define DEFAULT_QUEUE_BYTES ((int64_t)16 << 20)
 #define PROGRESS_S 0.1
+#define MOST_AT_ONCE 64
 
 /* ---- stopping -------------------------------------------------------------------------------- */
 
@@ -255,9 +256,12 @@ struct feeder {
 
 static void tell_progress(const fxi_chain *c, struct feeder *f)
 {
-	double now = fxi_now_s();
+	double now;
 
-	if (!c->options.progress || now - f->told_s < PROGRESS_S)
+	if (!c->options.progress)
+		return;
+	now = fxi_now_s();
+	if (now - f->told_s < PROGRESS_S)
 		return;
 	f->told_s = now;
 	c->options.progress(c->options.progress_arg, f->source->progress ? f->source->progress(f->source) : -1,

@@ -18,6 +18,8 @@ struct fxi_source {
 	bool cut_short;
 	/** Makes a `next` that waits for more fail with FX_ECANCELED, now and from here on; from any thread. NULL: it never waits long. */
 	void (*interrupt)(fxi_source *self);
+	/** True where `next` has a message already, without waiting for anybody. NULL: not told. */
+	bool (*ready)(const fxi_source *self);
 	/** Share of the input already read, 0..1; negative where unknown. */
 	double (*progress)(const fxi_source *self);
 	void (*close)(fxi_source *self);  /**< frees the source too */

@@ -199,10 +199,18 @@ int probe_when(int phase, int tag)
 	return -1;
 }
 
+/* How the array was to be freed: by its size, one of two ways. */
+static void (*_Atomic small_release)(fx_array *), (*_Atomic large_release)(fx_array *);
+
+static bool is_large(const fx_array *a)
+{
+	return a->bytes > 64 << 10;
+}
+
 static void release(fx_array *a)
 {
 	atomic_fetch_sub(&probe_trace.live, 1);
-	fx_free(a->data);
+	(is_large(a) ? large_release : small_release)(a);
 }
 
 fx_msg *probe_message(uint32_t counter, int64_t bytes)
@@ -215,6 +223,10 @@ fx_msg *probe_message(uint32_t counter, int64_t bytes)
 		fx_drop(m);
 		return NULL;
 	}
+	if (is_large(data))
+		large_release = data->release;
+	else
+		small_release = data->release;
 	data->release = release;
 	fx_msg_acquisition(m)->data = data;
 	fx_msg_acquisition(m)->head.scan_counter = counter;

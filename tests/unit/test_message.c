@@ -5,11 +5,12 @@
 #include <string.h>
 
 static int n_released;
+static void (*before)(fx_array *); /* how such an array is freed */
 
 static void counting_release(fx_array *a)
 {
 	n_released++;
-	fx_free(a->data);
+	before(a);
 }
 
 static fx_array *counted(int64_t n)
@@ -17,6 +18,7 @@ static fx_array *counted(int64_t n)
 	fx_array *a;
 
 	CU_ASSERT_EQUAL_FATAL(fx_array_new1(FX_F32, n, &a), FX_OK);
+	before = a->release;
 	a->release = counting_release;
 	return a;
 }

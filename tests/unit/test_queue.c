@@ -92,6 +92,42 @@ static void a_giant_passes_alone(void)
 	fxi_queue_free(q);
 }
 
+/* Handed over several at once: in order, within the bound, and what an abort catches is dropped. */
+static void many_at_once(void)
+{
+	fxi_queue *q = fxi_queue_new(4000);
+	struct side out = {.q = q};
+	double waited = 0;
+	fx_msg *m[50];
+	pthread_t b;
+
+	probe_reset();
+	pthread_create(&b, NULL, getter, &out);
+	for (uint32_t round = 0; round < 40; round++) {
+		for (uint32_t i = 0; i < 50; i++)
+			m[i] = probe_message(round * 50 + i, i % 7 == 0 ? 3000 : 100);
+		CU_ASSERT_EQUAL(fxi_queue_put_all(q, m, 50, &waited), FX_OK);
+	}
+	fxi_queue_close(q);
+	pthread_join(b, NULL);
+	CU_ASSERT_EQUAL(out.got, 2000);
+	CU_ASSERT(fxi_queue_peak_bytes(q) <= 4000);
+	CU_ASSERT_EQUAL(atomic_load(&probe_trace.live), 0);
+	fxi_queue_free(q);
+	q = fxi_queue_new(1 << 20);
+	for (uint32_t i = 0; i < 50; i++)
+		m[i] = probe_message(i, 100);
+	CU_ASSERT_EQUAL(fxi_queue_put_all(q, m, 20, &waited), FX_OK);
+	CU_ASSERT_EQUAL(fxi_queue_get(q, &m[0]), FX_OK);
+	fx_drop(m[0]);
+	fxi_queue_abort(q);
+	CU_ASSERT_EQUAL(fxi_queue_get(q, &m[0]), FX_ECANCELED);
+	CU_ASSERT_EQUAL(fxi_queue_put_all(q, m + 20, 30, &waited), FX_ECANCELED);
+	CU_ASSERT_EQUAL(atomic_load(&probe_trace.live), 19);
+	fxi_queue_free(q);
+	CU_ASSERT_EQUAL(atomic_load(&probe_trace.live), 0);
+}
+
 static void close_then_drain(void)
 {
 	fxi_queue *q = fxi_queue_new(1 << 20);
@@ -141,6 +177,7 @@ static CU_TestInfo tests[] = {
 	{"a message beyond the bound passes alone", a_giant_passes_alone},
 	{"a closed queue is drained", close_then_drain},
 	{"an abort wakes both sides", abort_wakes_both_sides},
+	{"many at once", many_at_once},
 	CU_TEST_INFO_NULL,
 };
 
