@@ -113,6 +113,8 @@ class Serve:
             self.process.send_signal(signal.SIGTERM)
         code = self.process.wait(timeout=seconds)
         self.log_file.close()
+        for word in ("Sanitizer", "runtime error"):  # of a build with sanitizers
+            assert word not in self.log(), self.log()
         return code
 
     def __enter__(self):

@@ -211,7 +211,7 @@ def check_killed_worker(s, messages):
     assert len(idle) == 2
     for pid in idle:
         os.kill(pid, signal.SIGKILL)
-    await_true("both were missed", lambda: s.log().count("an idle worker ended") == 2)
+    await_true("both were missed", lambda: s.log().count("an idle worker ended") + s.log().count("a worker did not start") == 2)
     assert wire.images(scan(s.client(), messages, "plain"))
 
 
