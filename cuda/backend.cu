@@ -3,6 +3,7 @@
 #include "cuda.cuh"
 
 #include <new>
+#include <stdio.h>
 
 #define PARTIALS 1024 /* block sums of a reduction, two numbers each */
 
@@ -133,6 +134,7 @@ static int open_queue(int device, int n_threads, void **queue, fx_error *err)
 	q->stream->device = q->device = device;
 	q->n_processors = properties.multiProcessorCount;
 	q->memory = (int64_t)properties.totalGlobalMem;
+	q->major = properties.major;
 	q->shared_limit = properties.sharedMemPerBlockOptin;
 	e = make(q);
 	if (e != cudaSuccess) {
@@ -148,6 +150,18 @@ static int sync_queue(fx_math *m)
 	return fxi_cuda_check(m, cudaStreamSynchronize(fxi_stream_of(m)), "waiting for its work");
 }
 
+static int describe(fx_math *m, char *text, size_t size)
+{
+	cudaDeviceProp p;
+	int driver = 0, status = fxi_cuda_check(m, cudaGetDeviceProperties(&p, m->device), "its properties");
+
+	cudaDriverGetVersion(&driver);
+	if (status == FX_OK)
+		snprintf(text, size, "%s, compute capability %d.%d, %d multiprocessors, driver CUDA %d.%d", p.name, p.major, p.minor,
+			p.multiProcessorCount, driver / 1000, driver % 100 / 10);
+	return status;
+}
+
 static fx_backend table()
 {
 	fx_backend b = {};
@@ -157,6 +171,7 @@ static fx_backend table()
 	b.open = open_queue;
 	b.close = close_queue;
 	b.sync = sync_queue;
+	b.describe = describe;
 	b.array_new = fxi_cuda_array_new;
 	b.upload = fxi_cuda_upload;
 	b.download = fxi_cuda_download;
@@ -175,6 +190,9 @@ static fx_backend table()
 	b.image_to_fine = fxi_cuda_image_to_fine;
 	b.direct_adjoint = fxi_cuda_direct_adjoint;
 	b.direct_forward = fxi_cuda_direct_forward;
+	b.direct_ladder = fxi_cuda_direct_ladder;
+	b.separable_adjoint = fxi_cuda_separable_adjoint;
+	b.separable_forward = fxi_cuda_separable_forward;
 	b.toeplitz_apply = fxi_cuda_toeplitz_apply;
 	b.toeplitz_spectrum = fxi_cuda_toeplitz_spectrum;
 	b.normal_apply = fxi_cuda_normal_apply;

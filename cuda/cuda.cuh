@@ -35,7 +35,7 @@ typedef struct fxi_cuda_plan {
 
 typedef struct fxi_cuda_queue {
 	fxi_stream *stream, *copies; /* the second copies from staging arrays; NULL until then */
-	int device, n_processors;
+	int device, n_processors, major; /* of the compute capability */
 	int64_t memory;        /* bytes that the GPU has */
 	size_t shared_limit;   /* bytes of shared memory that a block may ask for */
 	int n_plans;
@@ -137,9 +137,14 @@ int fxi_cuda_image_to_fine(fx_math *m, const fx_fine_grid *g, const fx_array *im
 int fxi_cuda_share_out(fx_math *m, const fx_array *k, const fx_array *samples, fx_array *cells);
 int fxi_cuda_density_iterate(fx_math *m, const fx_density_cells *c, int64_t n_iterations, float *weights);
 
-/* direct.cu, separable.cu */
+/* direct.cu, ladder.cu, separable.cu */
 int fxi_cuda_direct_adjoint(fx_math *m, const fx_array *k, const fx_array *samples, double scale, fx_array *image);
 int fxi_cuda_direct_forward(fx_math *m, const fx_array *k, const fx_array *image, double scale, fx_array *samples);
+int fxi_cuda_direct_ladder(fx_math *m, const fx_direct_plan *plan, const fx_array *k, const fx_array *samples, double scale, fx_array *image);
+int fxi_cuda_separable_adjoint(fx_math *m, const fx_array *k, const fx_array *samples, double scale, fx_array *image);
+int fxi_cuda_separable_forward(fx_math *m, const fx_array *k, const fx_array *image, double scale, fx_array *samples);
+/** FX_EINVAL, explained, unless k is f64 {3, M} and samples and image belong to it. */
+int fxi_cuda_direct_need(fx_math *m, const fx_array *k, const fx_array *samples, const fx_array *image);
 
 /* toeplitz.cu, toeplitz_spectrum.cu */
 int fxi_cuda_toeplitz_apply(fx_math *m, const fx_array *spectrum, const fx_array *x, fx_array *y);

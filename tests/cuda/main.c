@@ -102,7 +102,7 @@ double parity_distance(const fx_array *on_gpu, const fx_array *on_host)
 
 int main(void)
 {
-	CU_SuiteInfo *const suites[] = {&suite_parity_vectors, &suite_parity_fourier, &suite_parity_gridding, &suite_parity_solve};
+	CU_SuiteInfo *const suites[] = {&suite_parity_vectors, &suite_parity_fourier, &suite_parity_gridding, &suite_parity_solve, &suite_parity_direct};
 	unsigned failures;
 
 	if (fx_math_new("cuda", 0, &gpu_error, &gpu) != FX_OK) {

@@ -21,5 +21,6 @@ fx_array *zeros(fx_math *m, int type, int n_dims, const int64_t *dims);
 double parity_distance(const fx_array *on_gpu, const fx_array *on_host);
 
 extern CU_SuiteInfo suite_parity_vectors, suite_parity_fourier, suite_parity_gridding, suite_parity_solve;
+extern CU_SuiteInfo suite_parity_direct;
 
 #endif
