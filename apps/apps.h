@@ -25,6 +25,7 @@ int fxi_app_schema(int argc, char **argv);
 int fxi_app_phantom(int argc, char **argv);
 int fxi_app_compare(int argc, char **argv);
 int fxi_app_bench(int argc, char **argv);
+int fxi_app_tune(int argc, char **argv);
 int fxi_app_serve(int argc, char **argv);
 int fxi_app_worker(int argc, char **argv);
 

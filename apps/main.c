@@ -23,6 +23,7 @@ static const struct verb {
 	{"graph", fxi_app_graph, "a pipeline as a DOT graph"},
 	{"schema", fxi_app_schema, "the XML schema of pipelines, for editors"},
 	{"bench", fxi_app_bench, "how fast and how exact this machine does it"},
+	{"tune", fxi_app_tune, "the GPU's kernel of the chapter's ladder in its fastest form, kept for later runs"},
 	{"docs", fxi_app_docs, "the gadgets' reference pages, in Markdown"},
 	{"serve-worker", fxi_app_worker, NULL},
 };
