@@ -151,9 +151,12 @@ static int tune(struct bench *b)
 {
 	char what[256] = "";
 	struct trial exact = {.s = (double)INFINITY};
-	int status = fx_math_need(b->m, b->m->ops->direct_ladder != NULL, "kernels to tune: its sums choose their instructions when they start");
+	int status = FX_OK;
 
-	if (status == FX_OK && b->m->ops->describe)
+	if (!b->m->ops->direct_ladder)
+		return fx_math_fail(b->m, FX_ENOTSUP, "the backend '%s' has nothing to tune: its sums choose their instructions by themselves",
+			b->m->ops->name);
+	if (b->m->ops->describe)
 		status = b->m->ops->describe(b->m, what, sizeof what);
 	if (status == FX_OK)
 		status = fill(b);

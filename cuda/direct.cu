@@ -291,7 +291,7 @@ template <typename INT, typename REAL2, int V> static int launch_forward(fx_math
 {
 	int64_t n_rows = rows_of(s, V), blocks = (n + OWN * THREADS - 1) / (OWN * THREADS), tiles = (n_rows + TILES - 1) / TILES, each;
 	/* three blocks share a multiprocessor */
-	int parts = fxi_separable_parts(m, (blocks * s.coils + 2) / 3, tiles), status;
+	int parts = fxi_separable_parts(m, (blocks * s.coils + 2) / 3, tiles, s.coils * n * (int64_t)sizeof(double2)), status;
 
 	each = (tiles + parts - 1) / parts * TILES;
 	parts = (int)((n_rows + each - 1) / each);

@@ -7,14 +7,17 @@
 
 #define THREADS 256
 #define MOST_PARTS 16
+#define MOST_BYTES (256 << 20)
 
-int fxi_separable_parts(fx_math *m, int64_t blocks, int64_t most)
+int fxi_separable_parts(fx_math *m, int64_t blocks, int64_t most, int64_t bytes_each)
 {
 	int64_t at_once = fxi_queue(m)->n_processors, best = 1;
 	double least = 1e300;
 
 	if (most > MOST_PARTS)
 		most = MOST_PARTS;
+	if (most > MOST_BYTES / bytes_each)
+		most = MOST_BYTES / bytes_each;
 	for (int64_t parts = 1; parts <= most; parts++) {
 		double time = (double)((blocks * parts + at_once - 1) / at_once) / (double)parts;
 

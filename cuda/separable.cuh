@@ -44,8 +44,11 @@ __device__ static inline int fxi_pair_index(const fxi_separable &s, int pair, bo
 
 /** The shape of an image of `coils` coils; tile and n_tiles are left to whoever cuts it. */
 fxi_separable fxi_separable_shape(const fx_array *image, int64_t coils);
-/** How to cut the samples or the image so that every multiprocessor has about as much to do: 1 to `most` parts. */
-int fxi_separable_parts(fx_math *m, int64_t blocks, int64_t most);
+/**
+ * How to cut the samples or the image so that every multiprocessor has about as much to do: 1 to `most` parts, whose results of so many
+ * bytes each take no more than 256 MB.
+ */
+int fxi_separable_parts(fx_math *m, int64_t blocks, int64_t most, int64_t bytes_each);
 /** to[i] += (or, forward, =) scale times the sum of `parts` arrays of n complex numbers, in order and in double. */
 int fxi_separable_gather(fx_math *m, int64_t n, int parts, const float2 *from, double scale, bool add, float2 *to);
 int fxi_separable_gather(fx_math *m, int64_t n, int parts, const double2 *from, double scale, bool add, float2 *to);

@@ -161,7 +161,8 @@ int fxi_separable_double_adjoint(fx_math *m, fxi_separable s, int64_t n_samples,
 
 	s.tile = TILE;
 	s.n_tiles = (s.pairs + TILE - 1) / TILE;
-	parts = fxi_separable_parts(m, (lots + 2 * WARPS - 1) / (2 * WARPS) * s.n_tiles, most / STAGE);
+	parts = fxi_separable_parts(m, (lots + 2 * WARPS - 1) / (2 * WARPS) * s.n_tiles, most / STAGE,
+		s.coils * s.n_voxels * (int64_t)sizeof(double2));
 	fxi_work pair(m, most / 4 * (s.n_tiles * WIDE * 32 + 128), sizeof(double));
 	fxi_work part(m, parts > 1 ? parts * s.coils * s.n_voxels : 0, sizeof(double2));
 	status = pair.status() != FX_OK ? pair.status() : part.status();
@@ -298,7 +299,7 @@ static int take_coils(fx_math *m, const fxi_separable &s, int stages, int64_t n,
 {
 	int64_t n_stages = (int64_t)stages * s.n[2] * s.n_tiles, count = s.coils * n_stages * GROUPS * DEEP * 32, each;
 	int64_t blocks = (n + 16 * WARPS - 1) / (16 * WARPS);
-	int parts = fxi_separable_parts(m, (blocks + 1) / 2 * s.coils, n_stages), status;
+	int parts = fxi_separable_parts(m, (blocks + 1) / 2 * s.coils, n_stages, s.coils * n * (int64_t)sizeof(double2)), status;
 	cudaStream_t stream = fxi_stream_of(m);
 
 	each = (n_stages + parts - 1) / parts;

@@ -328,7 +328,8 @@ template <int NT> static int add_all(fx_math *m, job &j)
 		"the separable sums");
 	if (status != FX_OK)
 		return status;
-	j.parts = fxi_separable_parts(m, (int64_t)blocks_of(j) * j.s.n_tiles, (n + FLUSH - 1) / FLUSH);
+	j.parts = fxi_separable_parts(m, (int64_t)blocks_of(j) * j.s.n_tiles, (n + FLUSH - 1) / FLUSH,
+		j.s.coils * j.s.n_voxels * (int64_t)sizeof(float2));
 	fxi_work work(m, bytes, 1), part(m, j.parts > 1 ? j.parts * j.s.coils * j.s.n_voxels : 0, sizeof(float2));
 	status = work.status() != FX_OK ? work.status() : part.status();
 	for (int64_t from = 0; from < j.n_samples && status == FX_OK; from += SLICE)

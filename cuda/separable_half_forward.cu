@@ -238,7 +238,7 @@ template <int KS> static int take_coils(fx_math *m, const fxi_separable &s, cons
 	double scale, void *work, float2 *samples)
 {
 	int64_t n = s.coils * p.n_stages * GROUPS * KS * 32, blocks = (n_samples + WARPS * OWN - 1) / (WARPS * OWN), each;
-	int parts = fxi_separable_parts(m, blocks * s.coils, p.n_stages), status;
+	int parts = fxi_separable_parts(m, blocks * s.coils, p.n_stages, s.coils * n_samples * (int64_t)sizeof(double2)), status;
 	uint4 *split = (uint4 *)work;
 	int *exponent = (int *)(split + n);
 	size_t shared = 2 * GROUPS * KS * 32 * sizeof(uint4);
