@@ -4,8 +4,8 @@
  * thread owns outputs, a block walks through the inputs in chunks that it keeps in shared memory.
  *
  * A phase is an integer, as on the host: k's fraction of a cycle in fixed point times whole numbers of voxels, which wraps exactly. A
- * sine and a cosine for each pair would be all the work there is, so a thread of the adjoint owns a row of voxels and takes one
- * wave w at the row's middle; at t either side of it, w e^{+-i2pi kt} is cos w +- i sin w with a cosine and a sine that all threads share:
+ * sine and a cosine for each pair would be all the work there is, so a thread of the adjoint owns a row of voxels, or two, and takes one
+ * wave w at a row's middle; at t either side of it, w e^{+-i2pi kt} is cos w +- i sin w with a cosine and a sine that all threads share:
  * 2 FMA a pair for the sums of cos w and sin w. The forward sum does the same the other way round. Every sine and cosine is of an exact phase.
  * Sums are rounded to the image's type after FLUSH samples (forward: to double after a chunk), so errors do not grow with their number.
  *
@@ -70,15 +70,16 @@ struct row {
 	bool there;
 };
 
-template <int V> __device__ static row row_of(const fxi_separable &s, int64_t i)
+/* The i-th row, where lines are taken `lines` at a time. */
+template <int V> __device__ static row row_of(const fxi_separable &s, int64_t i, int lines)
 {
-	int rows = (s.n[0] + V - 1) / V;
+	int rows = (s.n[0] + V - 1) / V, across = (s.n[1] + lines - 1) / lines;
 	row r;
 
-	r.there = i < (int64_t)rows * s.n[1] * s.n[2];
+	r.there = i < (int64_t)rows * across * s.n[2];
 	r.first = (int)(i % rows) * V;
-	r.y = (int)(i / rows % s.n[1]);
-	r.z = r.there ? (int)(i / rows / s.n[1]) : 0;
+	r.y = (int)(i / rows % across) * lines;
+	r.z = r.there ? (int)(i / rows / across) : 0;
 	r.place = r.first * s.stride[0] + r.y * s.stride[1] + r.z * s.stride[2];
 	r.twice = 2 * (r.first - s.n[0] / 2) + V - 1;
 	r.y -= s.n[1] / 2;
@@ -93,19 +94,20 @@ template <typename INT> __device__ static INT phase_at(const row &r, const INT k
 
 /* image += scale * C +- iS: j voxels and a half either side of the row's middle. */
 template <typename REAL2, int V> __device__ static void flush(const fxi_separable &s, const row &r, REAL2 c[V / 2], REAL2 d[V / 2],
-	double scale, REAL2 *image)
+	double scale, REAL2 *image, bool there)
 {
 	image += r.place;
+	asm volatile("" : "+l"(image)); /* or the compiler keeps V addresses in registers all along */
 #pragma unroll
 	for (int j = 0; j < V / 2; j++) {
 		int plus = V / 2 + j, minus = V / 2 - 1 - j;
 
-		if (r.there && r.first + plus < s.n[0]) {
+		if (there && r.first + plus < s.n[0]) {
 			REAL2 *at = image + plus * s.stride[0];
 
 			*at = {(decltype(at->x))(at->x + scale * (c[j].x - d[j].y)), (decltype(at->x))(at->y + scale * (c[j].y + d[j].x))};
 		}
-		if (r.there && r.first + minus < s.n[0]) {
+		if (there && r.first + minus < s.n[0]) {
 			REAL2 *at = image + minus * s.stride[0];
 
 			*at = {(decltype(at->x))(at->x + scale * (c[j].x + d[j].y)), (decltype(at->x))(at->y + scale * (c[j].y - d[j].x))};
@@ -130,7 +132,8 @@ __device__ static void load_two(const double2 *from, double2 to[2])
 }
 
 /* w times the cosines and sines of one sample. */
-template <typename REAL2, int V> __device__ static void add_sample(REAL2 w, const REAL2 *table, REAL2 c[V / 2], REAL2 d[V / 2])
+template <typename REAL2, int V, int LINES> __device__ static void add_sample(const REAL2 w[LINES], const REAL2 *table, REAL2 c[LINES][V / 2],
+	REAL2 d[LINES][V / 2])
 {
 #pragma unroll
 	for (int j = 0; j < V / 2; j += 2) {
@@ -138,23 +141,25 @@ template <typename REAL2, int V> __device__ static void add_sample(REAL2 w, cons
 
 		load_two(table + j, t);
 #pragma unroll
-		for (int i = 0; i < 2; i++) {
-			c[j + i].x += t[i].x * w.x;
-			c[j + i].y += t[i].x * w.y;
-			d[j + i].x += t[i].y * w.x;
-			d[j + i].y += t[i].y * w.y;
+		for (int i = 0; i < 2 * LINES; i++) {
+			int l = i / 2, at = j + i % 2;
+
+			c[l][at].x += t[i % 2].x * w[l].x;
+			c[l][at].y += t[i % 2].x * w[l].y;
+			d[l][at].x += t[i % 2].y * w[l].x;
+			d[l][at].y += t[i % 2].y * w[l].y;
 		}
 	}
 }
 
-/* A thread a row of V voxels; blockIdx.y is the coil. */
-template <typename INT, typename REAL2, int V> __global__ __launch_bounds__(THREADS, 3) static void adjoint(fxi_separable s, int64_t n_samples,
+/* A thread a row of V voxels in each of `lines` neighbouring lines, which share what is read; blockIdx.y is the coil. */
+template <typename INT, typename REAL2, int V, int LINES> __global__ __launch_bounds__(THREADS, 2) static void adjoint(fxi_separable s, int64_t n_samples,
 	const double *k, const REAL2 *samples, double scale, REAL2 *image)
 {
 	__shared__ sample<INT, REAL2> chunk[CHUNK];
 	__shared__ __align__(16) REAL2 table[CHUNK][V / 2]; /* of cosine and sine, two of which are one load */
-	row r = row_of<V>(s, blockIdx.x * (int64_t)THREADS + threadIdx.x);
-	REAL2 c[V / 2] = {}, d[V / 2] = {};
+	row r = row_of<V>(s, blockIdx.x * (int64_t)THREADS + threadIdx.x, LINES);
+	REAL2 c[LINES][V / 2] = {}, d[LINES][V / 2] = {};
 
 	samples += blockIdx.y * n_samples;
 	image += blockIdx.y * s.n_voxels;
@@ -170,11 +175,20 @@ template <typename INT, typename REAL2, int V> __global__ __launch_bounds__(THRE
 		for (int i = threadIdx.x; i < left * (V / 2); i += THREADS)
 			table[i / (V / 2)][i % (V / 2)] = fxi_cis(chunk[i / (V / 2)].k[0] * (INT)(2 * (i % (V / 2)) + 1));
 		__syncthreads();
-#pragma unroll 2
-		for (int m = 0; m < left; m++)
-			add_sample<REAL2, V>(fxi_times(chunk[m].v, fxi_cis(phase_at(r, chunk[m].k))), table[m], c, d);
+		for (int m = 0; m < left; m++) {
+			REAL2 w[LINES];
+
+#pragma unroll
+			for (int l = 0; l < LINES; l++)
+				w[l] = fxi_times(chunk[m].v, fxi_cis(phase_at(r, chunk[m].k) + (INT)l * chunk[m].k[1]));
+			add_sample<REAL2, V, LINES>(w, table[m], c, d);
+		}
 		if ((first + CHUNK) % FLUSH == 0 || first + CHUNK >= n_samples)
-			flush<REAL2, V>(s, r, c, d, scale, image);
+#pragma unroll
+			for (int l = 0; l < LINES; l++) {
+				flush<REAL2, V>(s, r, c[l], d[l], scale, image + l * s.stride[1],
+					r.there && r.y + l + s.n[1] / 2 < s.n[1]);
+			}
 	}
 }
 
@@ -187,7 +201,7 @@ template <typename REAL2, int V> __device__ static void take_rows(const fxi_sepa
 	fold<REAL2> to[TILES][V / 2], row rows[TILES])
 {
 	for (int i = threadIdx.x; i < TILES * (V / 2); i += THREADS) {
-		row r = row_of<V>(s, first + i / (V / 2));
+		row r = row_of<V>(s, first + i / (V / 2), 1);
 		int plus = V / 2 + i % (V / 2), minus = V / 2 - 1 - i % (V / 2);
 		REAL2 a = {0, 0}, b = {0, 0};
 
@@ -266,30 +280,30 @@ template <typename INT, typename REAL2, int V> __global__ __launch_bounds__(THRE
 	}
 }
 
-static int64_t rows_of(const fxi_separable &s, int v)
+static int64_t rows_of(const fxi_separable &s, int v, int lines)
 {
-	return (int64_t)((s.n[0] + v - 1) / v) * s.n[1] * s.n[2];
+	return (int64_t)((s.n[0] + v - 1) / v) * ((s.n[1] + lines - 1) / lines) * s.n[2];
 }
 
 /* Long rows where they make threads enough for the chip, and lines that fill them. */
 static bool is_long(fx_math *m, const fxi_separable &s)
 {
-	return s.n[0] > 16 && rows_of(s, 32) * s.coils >= 256 * (int64_t)fxi_queue(m)->n_processors;
+	return s.n[0] > 16 && rows_of(s, 32, 2) * s.coils >= 192 * (int64_t)fxi_queue(m)->n_processors;
 }
 
-template <typename INT, typename REAL2, int V> static int launch_adjoint(fx_math *m, const fxi_separable &s, int64_t n, const double *k,
+template <typename INT, typename REAL2, int V, int LINES> static int launch_adjoint(fx_math *m, const fxi_separable &s, int64_t n, const double *k,
 	const void *samples, double scale, void *image)
 {
-	dim3 grid((unsigned)((rows_of(s, V) + THREADS - 1) / THREADS), (unsigned)s.coils);
+	dim3 grid((unsigned)((rows_of(s, V, LINES) + THREADS - 1) / THREADS), (unsigned)s.coils);
 
-	adjoint<INT, REAL2, V><<<grid, THREADS, 0, fxi_stream_of(m)>>>(s, n, k, (const REAL2 *)samples, scale, (REAL2 *)image);
+	adjoint<INT, REAL2, V, LINES><<<grid, THREADS, 0, fxi_stream_of(m)>>>(s, n, k, (const REAL2 *)samples, scale, (REAL2 *)image);
 	return fxi_cuda_launched(m, "the direct sums");
 }
 
 template <typename INT, typename REAL2, int V> static int launch_forward(fx_math *m, const fxi_separable &s, int64_t n, const double *k,
 	const void *image, double scale, void *samples)
 {
-	int64_t n_rows = rows_of(s, V), blocks = (n + OWN * THREADS - 1) / (OWN * THREADS), tiles = (n_rows + TILES - 1) / TILES, each;
+	int64_t n_rows = rows_of(s, V, 1), blocks = (n + OWN * THREADS - 1) / (OWN * THREADS), tiles = (n_rows + TILES - 1) / TILES, each;
 	/* three blocks share a multiprocessor */
 	int parts = fxi_separable_parts(m, (blocks * s.coils + 2) / 3, tiles, s.coils * n * (int64_t)sizeof(double2)), status;
 
@@ -321,13 +335,13 @@ int fxi_cuda_direct_adjoint(fx_math *m, const fx_array *k, const fx_array *sampl
 	if (use.ready() != FX_OK)
 		return use.ready();
 	if (samples->type == FX_CF32 && is_long(m, s))
-		status = launch_adjoint<uint32_t, float2, 32>(m, s, n, kd, from, scale, to);
+		status = launch_adjoint<uint32_t, float2, 32, 2>(m, s, n, kd, from, scale, to);
 	else if (samples->type == FX_CF32)
-		status = launch_adjoint<uint32_t, float2, 8>(m, s, n, kd, from, scale, to);
+		status = launch_adjoint<uint32_t, float2, 8, 1>(m, s, n, kd, from, scale, to);
 	else if (is_long(m, s))
-		status = launch_adjoint<uint64_t, double2, 16>(m, s, n, kd, from, scale, to);
+		status = launch_adjoint<uint64_t, double2, 16, 1>(m, s, n, kd, from, scale, to);
 	else
-		status = launch_adjoint<uint64_t, double2, 8>(m, s, n, kd, from, scale, to);
+		status = launch_adjoint<uint64_t, double2, 8, 1>(m, s, n, kd, from, scale, to);
 	return status == FX_OK ? use.done("the direct sums") : status;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * separable_double.cu - the separable sums in double precision on FP64 tensor cores (mma m8n8k4, sm_80 and later; it rounds as FMA does).
+ * separable_double.cu - the separable sums in double precision on FP64 tensor cores (mma m8n8k4 from sm_80, m16n8k4 from sm_90 on; they
+ * round as FMA does).
  * The form is separable.cuh's, the order of work that of the half-precision files: the adjoint makes T in registers, the forward sum holds
  * a warp's cosines and sines there. What all warps share comes through the L1 cache in the tensor cores' order.
  *
@@ -20,14 +21,20 @@
 #define GROUPS 8     /* of 4 columns each: a stage of the forward sum */
 #define MOST_BYTES (512 << 20)
 
-__device__ static inline void mma(double d[2], double a, double b)
+/* d[i] += a_i b, 8 x 4 times 4 x 8 twice with the same b. */
+__device__ static inline void mma(double d[2][2], double a0, double a1, double b)
 {
-#if __CUDA_ARCH__ >= 800
-	asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};" : "+d"(d[0]), "+d"(d[1]) : "d"(a), "d"(b));
+#if __CUDA_ARCH__ >= 900
+	asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+		: "+d"(d[0][0]), "+d"(d[0][1]), "+d"(d[1][0]), "+d"(d[1][1]) : "d"(a0), "d"(a1), "d"(b));
+#elif __CUDA_ARCH__ >= 800
+	asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};" : "+d"(d[0][0]), "+d"(d[0][1]) : "d"(a0), "d"(b));
+	asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};" : "+d"(d[1][0]), "+d"(d[1][1]) : "d"(a1), "d"(b));
 #else
-	(void)a;
+	(void)a0;
+	(void)a1;
 	(void)b;
-	d[0] = d[1] = nan(""); /* never run: see has_double in separable.cu */
+	d[0][0] = d[0][1] = d[1][0] = d[1][1] = nan(""); /* never run: see has_double in separable.cu */
 #endif
 }
 
@@ -75,10 +82,8 @@ __device__ static void add_step(double2 base, const double2 *wave, const double 
 	for (int i = 0; i < WIDE; i++) {
 		double p = pair[i * 32 + lane];
 
-		mma(sum[0][i][0], t0.x, p);
-		mma(sum[0][i][1], t0.y, p);
-		mma(sum[1][i][0], t1.x, p);
-		mma(sum[1][i][1], t1.y, p);
+		mma(sum[0][i], t0.x, t0.y, p);
+		mma(sum[1][i], t1.x, t1.y, p);
 	}
 }
 
@@ -249,10 +254,7 @@ __device__ static void add_stage(const fxi_separable &s, const double *image, in
 
 #pragma unroll
 		for (int i = 0; i < DEEP; i++) {
-			double p = image[(group * DEEP + i) * 32 + lane];
-
-			mma(d[0], o->wave[0][i], p);
-			mma(d[1], o->wave[1][i], p);
+			mma(d, o->wave[0][i], o->wave[1][i], image[(group * DEEP + i) * 32 + lane]);
 		}
 #pragma unroll
 		for (int r = 0; r < 2; r++) {
@@ -264,7 +266,7 @@ __device__ static void add_stage(const fxi_separable &s, const double *image, in
 }
 
 /* blockIdx: WARPS lots of 16 samples, coil, part of the image. */
-__global__ __launch_bounds__(THREADS) static void forward(fxi_separable s, int stages, int64_t n_stages, int64_t n, const double *k,
+__global__ __launch_bounds__(THREADS, 3) static void forward(fxi_separable s, int stages, int64_t n_stages, int64_t n, const double *k,
 	const double *image, int64_t each, double scale, double2 *part, double2 *samples)
 {
 	int64_t first = (blockIdx.x * (int64_t)WARPS + threadIdx.x / 32) * 16, at = blockIdx.z * each;

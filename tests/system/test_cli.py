@@ -126,6 +126,11 @@ def records(scratch, scan):
     loud = expect("--verbose", ["run", "gridding", scan, "-o", out, "--verbose"], 0, err=["image.nii.gz", "seconds"])
     check("the unit of the trajectory is told", "cycles/voxel" in loud.stderr, loud.stderr)
     expect("wrong backend", ["run", "gridding", scan, "-o", out + "2", "--backend", "gpu"], 2, err=["gpu"])
+    for kernel in ("scatter", "gather", "registers", "constant", "aos", "hardware", "tuned"):
+        expect(f"kernel {kernel} on a host", ["run", "gridding", scan, "-o", os.path.join(scratch, kernel), "--set", "fhd.method=direct",
+                                              "--set", f"fhd.kernel={kernel}"], 1, err=["host", kernel])
+    expect("a kernel of another method", ["run", "gridding", scan, "-o", os.path.join(scratch, "other"), "--set", "fhd.kernel=aos"], 1,
+           err=["aos", "method=direct"])
     expect("wrong threads", ["run", "gridding", scan, "-o", out + "2", "--threads", "-1"], 2, err=["--threads"])
     expect("wrong group", ["run", "gridding", scan, "-o", out + "2", "--group", "datset"], 2, err=["datset", "dataset"])
     check("a wrong call makes no folder", not os.path.exists(out + "2"))
@@ -181,6 +186,9 @@ def benches(scratch):
               record["machine"]["processor"] and all(r["pairs_per_second"] > 0 for r in record["rungs"]), record)
     expect("bench names", ["bench"], 0, out=["fhd", "quality"])
     expect("bench of no such name", ["bench", "fdh"], 2, err=["'fdh'", "'fhd'"])
+    expect("bench fhd of no backend", ["bench", "fhd", "--backend", "gpu"], 1, err=["gpu"])
+    expect("nothing to tune on a host", ["tune", "--backend", "host"], 1, err=["host", "nothing to tune"])
+    expect("tune of no matrix", ["tune", "--matrix", "128"], 2, err=["128"])
     expect("bench fhd of no matrix", ["bench", "fhd", "--matrix", "12,9"], 2, err=["12,9"])
 
 
