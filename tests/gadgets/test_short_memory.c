@@ -97,6 +97,12 @@ static void cartesian(void)
 	short_of_memory("noise_adjust | cartesian | coil_maps | combine | scale | write_mrd | write_nifti | write_png", false);
 }
 
+static void gadgetron(void)
+{
+	short_of_memory("noise_adjust unit=parts | coil_pca | coil_select coils=1 | cartesian averages=separate matrix=encoded | combine method=rss | "
+		"intensity | extract_parts | auto_scale | to_integer | write_mrd", false);
+}
+
 static void espirit(void)
 {
 	short_of_memory("cartesian | coil_maps method=espirit calibration_size=7 kernel_size=3 crop=0 | combine | write_mrd", false);
@@ -128,6 +134,7 @@ static void anatomical(void)
 
 static CU_TestInfo tests[] = {
 	{"cartesian", cartesian},
+	{"what Gadgetron's classes become", gadgetron},
 	{"espirit", espirit},
 	{"gridding", gridding},
 	{"direct", direct},
