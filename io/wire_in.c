@@ -62,6 +62,9 @@ void fxi_wire_in_free(fxi_wire_in *in)
 		return;
 	if (in->wake_fd >= 0)
 		close(in->wake_fd);
+	fxi_pool_free(in->messages);
+	fxi_pool_free(in->samples);
+	fxi_pool_free(in->trajectories);
 	free(in->buffer);
 	free(in->name);
 	free(in);

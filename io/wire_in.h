@@ -5,6 +5,8 @@
 
 #include "wire.h"
 
+#include "../stream/pool.h"
+
 #include <stdatomic.h>
 
 #define FXI_WIRE_TEXT_BYTES ((uint64_t)16 << 20)
@@ -25,6 +27,8 @@ struct fxi_wire_in {
 	int64_t message_end;         /* where the message ends; 0: not known yet */
 	size_t at, have;
 	unsigned char *buffer;
+	/* where readouts are made: messages, and arrays of about one size each */
+	fxi_pool *messages, *samples, *trajectories;
 };
 
 /** "NAME, acquisition message at byte 1234: ..." */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define POOLED_BYTES ((int64_t)256 << 10)
 #define MAX_CHANNELS 1024   /* what MRD's channel mask has room for */
 
 enum { FXI_MRD_ERROR = 8, FXI_MRD_DICOM = 1018 };
@@ -75,6 +76,26 @@ static int read_array(fxi_wire_in *in, int type, int n_dims, const int64_t *dims
 	return (*out)->bytes > 0 ? fxi_wire_need(in, (*out)->data, (uint64_t)(*out)->bytes, err) : FX_OK;
 }
 
+/*
+ * An array of a readout, out of a pool whose blocks are of about that size: scans consist of like readouts. Where they change the pool is
+ * replaced. Large arrays, whose samples take longer than their memory, are made as any.
+ */
+static int read_pooled(fxi_wire_in *in, fxi_pool **pool, int type, const int64_t dims[2], fx_error *err, fx_array **out)
+{
+	int64_t bytes = (int64_t)fx_type_size(type) * dims[0] * dims[1];
+	size_t room = fxi_array_room((size_t)bytes);
+
+	if (bytes == 0 || bytes > POOLED_BYTES)
+		return read_array(in, type, 2, dims, err, out);
+	if (!*pool || fxi_pool_bytes(*pool) < room || fxi_pool_bytes(*pool) / 4 > room) {
+		fxi_pool_free(*pool);
+		*pool = fxi_pool_new(room);
+	}
+	if (!*pool || fxi_array_new_in(*pool, type, 2, dims, out) != FX_OK)
+		return fxi_wire_bad(in, FX_ENOMEM, err, "out of memory for its data");
+	return fxi_wire_need(in, (*out)->data, (uint64_t)bytes, err);
+}
+
 static int new_message(const fxi_wire_in *in, unsigned kind, fx_error *err, fx_msg **out)
 {
 	*out = fx_msg_new(kind);
@@ -104,16 +125,19 @@ static int read_acquisition(fxi_wire_in *in, fx_error *err, fx_msg **out)
 	status = fxi_wire_room(in, bytes, err);
 	if (!out)
 		return fxi_wire_need(in, NULL, (uint64_t)bytes, err);
-	if (status == FX_OK)
-		status = new_message(in, FX_ACQUISITION, err, out);
 	if (status != FX_OK)
 		return status;
+	if (!in->messages)
+		in->messages = fxi_pool_new(fxi_msg_bytes());
+	*out = in->messages ? fxi_msg_new_in(in->messages, FX_ACQUISITION) : NULL;
+	if (!*out)
+		return fxi_wire_bad(in, FX_ENOMEM, err, "out of memory");
 	a = fx_msg_acquisition(*out);
 	a->head = head;
 	if (dims > 0)
-		status = read_array(in, FX_F32, 2, (int64_t[]){dims, samples}, err, &a->traj);
+		status = read_pooled(in, &in->trajectories, FX_F32, (int64_t[]){dims, samples}, err, &a->traj);
 	if (status == FX_OK)
-		status = read_array(in, FX_CF32, 2, (int64_t[]){samples, channels}, err, &a->data);
+		status = read_pooled(in, &in->samples, FX_CF32, (int64_t[]){samples, channels}, err, &a->data);
 	return status;
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <fornix/array.h>
 
+#include "pool.h"
+
 #include <complex.h>
 #include <string.h>
 
@@ -88,6 +90,15 @@ int fx_array_wrap(int type, int n_dims, const int64_t *dims, int place, int devi
 	return FX_OK;
 }
 
+static void describe_inside(fx_array *a, int type, int n_dims, const int64_t *dims, int64_t bytes)
+{
+	describe(a, type, n_dims, dims);
+	a->place = FX_HOST;
+	a->n = bytes / (int64_t)types[type].size;
+	a->bytes = bytes;
+	a->data = (char *)a + DESCRIPTOR_BYTES;
+}
+
 int fx_array_new(int type, int n_dims, const int64_t *dims, fx_array **out)
 {
 	int64_t bytes;
@@ -99,11 +110,7 @@ int fx_array_new(int type, int n_dims, const int64_t *dims, fx_array **out)
 
 		if (!a)
 			return FX_ENOMEM;
-		describe(a, type, n_dims, dims);
-		a->place = FX_HOST;
-		a->n = bytes / (int64_t)types[type].size;
-		a->bytes = bytes;
-		a->data = (char *)a + DESCRIPTOR_BYTES;
+		describe_inside(a, type, n_dims, dims, bytes);
 		a->release = release_inside;
 		*out = a;
 		return FX_OK;
@@ -117,6 +124,35 @@ int fx_array_new(int type, int n_dims, const int64_t *dims, fx_array **out)
 		*out = NULL;
 		return FX_ENOMEM;
 	}
+	return FX_OK;
+}
+
+static void release_pooled(fx_array *a)
+{
+	fxi_pool_give(a);
+}
+
+size_t fxi_array_room(size_t bytes)
+{
+	return (size_t)DESCRIPTOR_BYTES + bytes;
+}
+
+int fxi_array_new_in(fxi_pool *p, int type, int n_dims, const int64_t *dims, fx_array **out)
+{
+	fx_array *a;
+	int64_t bytes;
+
+	*out = NULL;
+	if (n_dims < 0 || n_dims > FX_MAX_DIMS || !array_bytes(type, n_dims, dims, &bytes) ||
+	    (size_t)(DESCRIPTOR_BYTES + bytes) > fxi_pool_bytes(p))
+		return FX_EINVAL;
+	a = fxi_pool_take(p);
+	if (!a)
+		return FX_ENOMEM;
+	memset(a, 0, sizeof *a);
+	describe_inside(a, type, n_dims, dims, bytes);
+	a->release = release_pooled;
+	*out = a;
 	return FX_OK;
 }
 
@@ -145,8 +181,11 @@ fx_array *fx_array_ref(fx_array *a)
 void fx_array_unref(fx_array *a)
 {
 	if (a && __atomic_sub_fetch(&a->refs, 1, __ATOMIC_ACQ_REL) == 0) {
+		bool pooled = a->release == release_pooled; /* descriptor and all */
+
 		a->release(a);
-		fx_free(a);
+		if (!pooled)
+			fx_free(a);
 	}
 }
 

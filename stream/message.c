@@ -5,12 +5,15 @@
  */
 #include "move.h"
 
+#include "pool.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 struct fx_msg {
 	int refs; /* atomic */
 	unsigned kind;
+	bool pooled;
 	union {
 		fx_acquisition acquisition;
 		fx_weighted weighted; /* begins with an acquisition: fx_msg_to_weighted only changes the kind */
@@ -113,10 +116,8 @@ static int slots(fx_msg *m, fx_array **list[MAX_SLOTS])
 	return n;
 }
 
-fx_msg *fx_msg_new(unsigned kind)
+static bool known(unsigned kind)
 {
-	fx_msg *m;
-
 	switch (kind) {
 	case FX_ACQUISITION:
 	case FX_WEIGHTED:
@@ -128,11 +129,34 @@ fx_msg *fx_msg_new(unsigned kind)
 	case FX_TENSORS:
 	case FX_METRIC:
 	case FX_TRACTS:
-		break;
+		return true;
 	default:
-		return NULL;
+		return false;
 	}
-	m = fx_alloc(1, sizeof *m);
+}
+
+size_t fxi_msg_bytes(void)
+{
+	return sizeof(fx_msg);
+}
+
+fx_msg *fxi_msg_new_in(fxi_pool *p, unsigned kind)
+{
+	fx_msg *m = kind == FX_ACQUISITION ? fxi_pool_take(p) : NULL;
+
+	if (!m)
+		return fx_msg_new(kind);
+	memset(m, 0, offsetof(fx_msg, of) + sizeof m->of.weighted); /* which it may become */
+	m->refs = 1;
+	m->kind = kind;
+	m->pooled = true;
+	return m;
+}
+
+fx_msg *fx_msg_new(unsigned kind)
+{
+	fx_msg *m = known(kind) ? fx_alloc(1, sizeof *m) : NULL;
+
 	if (!m)
 		return NULL;
 	m->refs = 1;
@@ -187,7 +211,10 @@ void fx_drop(fx_msg *m)
 		fx_series_info_unref(m->of.series.info);
 	else if (m->kind == FX_TRACTS)
 		fx_tracts_info_unref(m->of.tracts.info);
-	fx_free(m);
+	if (m->pooled)
+		fxi_pool_give(m);
+	else
+		fx_free(m);
 }
 
 /* Gives `copy` what a bitwise copy of the payload must not share: meta entries and text. */
