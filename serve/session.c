@@ -23,6 +23,7 @@
 #define TOTAL_S (4 * 3600.0)
 #define DRAIN_S 10
 #define STOP_S 2     /* what a client gets to hear that the server stops */
+#define TOO_LONG "the session took longer than it may"
 #define LINGER_S 2   /* for the client to read its close message and hang up */
 
 const char *fxi_session_end_name(int end)
@@ -146,7 +147,7 @@ static void *watch(void *arg)
 			return NULL;
 		}
 		if (n == 0 && fxi_now_s() >= w->deadline_s) {
-			stop(w->session, "the session took longer than it may");
+			stop(w->session, TOO_LONG);
 			return NULL;
 		}
 	}
@@ -322,9 +323,10 @@ static void explain(fxi_session *s, int status, const fx_error *err)
 	fxi_session_outcome *o = s->outcome;
 	const char *text = err->text[0] ? err->text : fx_status_text(status);
 
-	if (atomic_load(&s->stopped)) {
+	/* The reader may meet the end of its time before the watch does. */
+	if (atomic_load(&s->stopped) || fxi_now_s() >= s->limits.deadline_s) {
 		o->end = FXI_SESSION_STOPPED;
-		text = s->stop_reason;
+		text = atomic_load(&s->stopped) ? s->stop_reason : TOO_LONG;
 	}
 	if (o->n_acquisitions > 0)
 		snprintf(o->error, sizeof o->error, "%.800s (after %lld readouts; the last has scan_counter %u)", text,
