@@ -8,6 +8,7 @@
  * sums in one order whatever the threads. Crowded tiles (the centre of k-space) are shared out by rows, which keeps that order.
  */
 #include "nufft.h"
+#include "scratch.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -70,6 +71,8 @@ static int64_t tile_of(const struct points *p, const int32_t *cell)
 #define PICK(fn) FXI_PICK(fn##_f64)
 #define FN(name) FXI_JOIN(name, f64)
 #include "nufft_template.h"
+
+#include "nufft_crowded.h"
 
 static int sample_type(const fx_fine_grid *g)
 {
@@ -328,23 +331,33 @@ int fxi_host_spread(fx_math *m, const fx_fine_grid *g, void *points, const fx_ar
 {
 	const struct points *p = points;
 	int64_t n_coils, batches, first = 0;
+	struct crowd crowd = {0};
+	bool crowds;
 	int status = need_sides(m, g, p, samples, fine, &n_coils);
 
 	if (status != FX_OK)
 		return status;
 	batches = (n_coils + FXI_NUFFT_COILS - 1) / FXI_NUFFT_COILS;
-	for (int colour = 0; colour < 8; colour++) {
+	crowds = g->type == FX_CF32 && has_crowds(p);
+	if (crowds)
+		status = fxi_scratch_new(m, patch_bytes(p, n_coils), &crowd.scratch);
+	for (int colour = 0; colour < 8 && status == FX_OK; colour++) {
 		int64_t n = (p->colour_end[colour] - first) * batches;
 		struct job_f32 f = {p, p->tasks + first, batches, n_coils, p->n, samples->data, fine->data};
 		struct job_f64 d = {p, p->tasks + first, batches, n_coils, p->n, samples->data, fine->data};
 
-		if (g->type == FX_CF32)
+		crowd.job = f;
+		if (crowds)
+			fx_parallel(m->n_threads, n, spread_crowded, &crowd);
+		else if (g->type == FX_CF32)
 			fx_parallel(m->n_threads, n, spread_task_f32, &f);
 		else
 			fx_parallel(m->n_threads, n, spread_task_f64, &d);
 		first = p->colour_end[colour];
 	}
-	return FX_OK;
+	if (crowds)
+		fxi_scratch_free(&crowd.scratch);
+	return status;
 }
 
 int fxi_host_interpolate(fx_math *m, const fx_fine_grid *g, void *points, const fx_array *fine, fx_array *samples)
