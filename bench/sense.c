@@ -72,14 +72,14 @@ static fx_array *radial(int64_t n, int64_t samples)
 	return k;
 }
 
-/* Smooth maps of unit sum of squares, on the host. */
-static fx_array *coil_maps(int64_t n, int64_t coils)
+/* One plane of the maps. */
+static void map_plane(void *arg, int64_t plane)
 {
-	fx_array *a;
+	fx_array *a = arg;
+	int64_t n = a->dims[0], coils = a->dims[3];
 
-	check(fx_array_new4(FX_CF32, n, n, n, coils, &a));
-	for (int64_t i = 0; i < n * n * n; i++) {
-		double at[3] = {(double)(i % n) / (double)n - 0.5, (double)(i / n % n) / (double)n - 0.5, (double)(i / n / n) / (double)n - 0.5};
+	for (int64_t i = plane * n * n; i < (plane + 1) * n * n; i++) {
+		double at[3] = {(double)(i % n) / (double)n - 0.5, (double)(i / n % n) / (double)n - 0.5, (double)plane / (double)n - 0.5};
 		double power = 0;
 
 		for (int64_t c = 0; c < coils; c++) {
@@ -92,6 +92,15 @@ static fx_array *coil_maps(int64_t n, int64_t coils)
 		for (int64_t c = 0; c < coils; c++)
 			FX_CF32_OF(a)[i + c * n * n * n] *= (float)(1 / sqrt(power));
 	}
+}
+
+/* Smooth maps of unit sum of squares, on the host. */
+static fx_array *coil_maps(int64_t n, int64_t coils)
+{
+	fx_array *a;
+
+	check(fx_array_new4(FX_CF32, n, n, n, coils, &a));
+	fx_parallel(fx_processors(), n, map_plane, a);
 	return a;
 }
 

@@ -83,6 +83,7 @@ static void close_queue(void *queue)
 	if (q->result)
 		cudaFreeHost(q->result);
 	fxi_stream_unref(q->copies);
+	fxi_pinned_unref(q->pinned);
 	if (q->sums)
 		cudaFreeHost(q->sums);
 	fxi_stream_unref(q->stream);
@@ -126,7 +127,13 @@ static int open_queue(int device, int n_threads, void **queue, fx_error *err)
 	q = new (std::nothrow) fxi_cuda_queue();
 	if (q)
 		q->stream = new (std::nothrow) fxi_stream();
-	if (!q || !q->stream) {
+	if (q)
+		q->pinned = fxi_pinned_new();
+	if (!q || !q->stream || !q->pinned) {
+		if (q) {
+			fxi_pinned_unref(q->pinned);
+			delete q->stream;
+		}
 		delete q;
 		return fx_error_set(err, FX_ENOMEM, "no memory for a queue of GPU %d", device);
 	}

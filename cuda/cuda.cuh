@@ -44,6 +44,7 @@ typedef struct fxi_cuda_queue {
 	struct fxi_cuda_nufft *nufft; /* what NUFFTs keep, or NULL */
 	void *plan_work;       /* device: what all plans work in, as they run one after the other */
 	size_t plan_work_bytes;
+	struct fxi_pinned *pinned;
 	double *partial;       /* device: block sums of a reduction */
 	double *result;        /* host, pinned: its results */
 	fx_cg_sums *sums;      /* host, pinned: of the iterations under way, FXI_CUDA_SUMS of them */
@@ -117,6 +118,15 @@ int fxi_cuda_memory(fx_math *m, int64_t *available, int64_t *most);
 int fxi_cuda_copy(fx_math *m, const fx_array *source, int64_t from, int64_t n, fx_array *target, int64_t to);
 fxi_stream *fxi_stream_ref(fxi_stream *s);
 void fxi_stream_unref(fxi_stream *s);
+
+/* pinned.cu: page-locked memory, kept for the next who asks */
+typedef struct fxi_pinned fxi_pinned;
+fxi_pinned *fxi_pinned_new(void);
+fxi_pinned *fxi_pinned_ref(fxi_pinned *p);
+void fxi_pinned_unref(fxi_pinned *p);
+/** At least `bytes`, not cleared; *got of them, which fxi_pinned_give wants to be told. */
+cudaError_t fxi_pinned_take(fxi_pinned *p, size_t bytes, void **data, size_t *got);
+void fxi_pinned_give(fxi_pinned *p, void *data, size_t bytes);
 
 /* fft.cu */
 int fxi_cuda_fft(fx_math *m, fx_array *a, int sign, double scale);
