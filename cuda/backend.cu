@@ -213,6 +213,7 @@ static fx_backend table()
 	b.coil_expand = fxi_cuda_coil_expand;
 	b.coil_combine = fxi_cuda_coil_combine;
 	b.coil_power = fxi_cuda_coil_power;
+	b.coil_finish = fxi_cuda_coil_finish;
 	b.coil_mix = fxi_cuda_coil_mix;
 	b.walsh = fxi_cuda_walsh;
 	return b;

@@ -118,6 +118,36 @@ int fxi_cuda_coil_power(fx_math *m, const fx_array *coils, fx_array *power)
 	return use.done("the coils' power");
 }
 
+__global__ static void finish(int64_t n, const float *power, bool has_maps, float2 *image)
+{
+	int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x;
+
+	if (i >= n)
+		return;
+	float p = power[i];
+	float2 v = image[i];
+	if (!has_maps)
+		image[i] = make_float2(sqrtf(p), 0);
+	else
+		image[i] = p > 0 ? make_float2(v.x / p, v.y / p) : make_float2(0, 0);
+}
+
+int fxi_cuda_coil_finish(fx_math *m, const fx_array *power, bool has_maps, fx_array *image)
+{
+	fxi_use use(m);
+
+	if (power->type != FX_F32 || image->type != FX_CF32 || power->n != image->n)
+		return fx_math_fail(m, FX_EINVAL, "coil_finish: power and image differ in shape or type");
+	if (image->n == 0)
+		return FX_OK;
+	const float *p = (const float *)use.in(power);
+	float2 *to = (float2 *)use.out(image);
+	if (use.ready() != FX_OK)
+		return use.ready();
+	finish<<<blocks_for(image->n), THREADS, 0, fxi_stream_of(m)>>>(image->n, p, has_maps, to);
+	return use.done("finishing a combined image");
+}
+
 __global__ static void mix(int64_t n, int64_t n_in, const float2 *matrix, const float2 *in, float2 *out)
 {
 	int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x, o = blockIdx.y;

@@ -177,6 +177,7 @@ int fxi_cuda_difference_normal(fx_math *m, const fx_array *weights, double facto
 int fxi_cuda_coil_expand(fx_math *m, const fx_array *maps, const fx_array *image, fx_array *coils);
 int fxi_cuda_coil_combine(fx_math *m, const fx_array *maps, const fx_array *coils, fx_array *image);
 int fxi_cuda_coil_power(fx_math *m, const fx_array *coils, fx_array *power);
+int fxi_cuda_coil_finish(fx_math *m, const fx_array *power, bool has_maps, fx_array *image);
 int fxi_cuda_coil_mix(fx_math *m, const fx_array *matrix, const fx_array *in, fx_array *out);
 int fxi_cuda_walsh(fx_math *m, const fx_array *coils, int radius, int n_iterations, fx_array *maps);
 

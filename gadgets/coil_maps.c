@@ -289,8 +289,9 @@ const fx_gadget fx_plugin = {
 		"eigenvector of eigenvalue 1; where the largest eigenvalue is small there is no signal, and maps are 0. Both are "
 		"normalised to a sum of squares of 1, phase relative to the strongest coil. Made from calibration readouts where the "
 		"scan has them, else from the frame's own density-weighted coil images; or taken from the file of another run, which "
-		"must have the same grid, position and coils: no coil_compress in either, and noise_adjust by the same noise.",
+		"must have the same grid, position and coils: no coil_compress in either, and noise_adjust by the same noise. On a GPU walsh is "
+		"made there; espirit takes its matrices apart on the host, and its maps go to the GPU.",
 	.props = props, .state_size = sizeof(struct state),
-	.takes = FX_FRAME, .gives = FX_FRAME, .needs = FX_FRAME, .places = FX_HOST,
+	.takes = FX_FRAME, .gives = FX_FRAME, .needs = FX_FRAME, .places = FX_HOST | FX_DEVICE,
 	.open = open_gadget, .process = process, .flush = flush, .close = close_gadget,
 };

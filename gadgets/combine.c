@@ -59,6 +59,6 @@ const fx_gadget fx_plugin = {
 	.description = "The direct images are the density-weighted sums of fhd (eq. 17.1 of the chapter), the gridded ones of grid, or "
 		"those of cartesian. Source of the optimal combination: Roemer et al., Magn. Reson. Med. 16:192 (1990).",
 	.props = props, .state_size = sizeof(struct state),
-	.takes = FX_FRAME, .gives = FX_IMAGE, .needs = FX_FRAME, .places = FX_HOST,
+	.takes = FX_FRAME, .gives = FX_IMAGE, .needs = FX_FRAME, .places = FX_HOST | FX_DEVICE,
 	.process = process,
 };

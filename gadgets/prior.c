@@ -330,6 +330,6 @@ const fx_gadget fx_plugin = {
 		"resolution. Source: Haldar, Hernando, Song, Liang, Magn. Reson. Med. 59:810 (2008); Robson et al., Magn. Reson. "
 		"Med. 60:895 (2008).",
 	.props = props, .state_size = sizeof(struct state),
-	.takes = FX_FRAME, .gives = FX_FRAME, .needs = FX_FRAME, .places = FX_HOST,
+	.takes = FX_FRAME, .gives = FX_FRAME, .needs = FX_FRAME, .places = FX_HOST | FX_DEVICE,
 	.open = open_gadget, .process = process, .flush = flush, .close = close_gadget,
 };

@@ -269,13 +269,18 @@ int fx_coils_to_image(fx_math *m, const fx_array *maps, const fx_array *coils, f
 		status = m->ops->coil_power(m, maps ? maps : coils, power);
 	if (status == FX_OK && maps)
 		status = m->ops->coil_combine(m, maps, coils, sum);
-	if (status == FX_OK)
+	if (status == FX_OK && m->ops->coil_finish) {
+		status = m->ops->coil_finish(m, power, maps != NULL, sum);
+		if (status == FX_OK)
+			*image = fx_array_ref(sum);
+	} else if (status == FX_OK) {
 		status = to_host(m, &power);
-	if (status == FX_OK)
-		status = to_host(m, &sum);
-	if (status == FX_OK) {
-		finish_image(power, maps != NULL, sum);
-		status = m->ops->upload(m, sum, image);
+		if (status == FX_OK)
+			status = to_host(m, &sum);
+		if (status == FX_OK) {
+			finish_image(power, maps != NULL, sum);
+			status = m->ops->upload(m, sum, image);
+		}
 	}
 	fx_array_unref(power);
 	fx_array_unref(sum);

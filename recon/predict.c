@@ -28,18 +28,15 @@ static int draw(fx_math *m, const fx_frame *f, const fx_predict_options *o, int6
 {
 	int64_t n = f->k->dims[1];
 	fxi_noise noise = {.sigma = o->noise_sigma, .seed = o->seed};
-	fx_array *host = NULL;
-	int status = fx_array_new2(FX_CF32, n, f->n_coils, &host);
+	int status = fx_array_new2(FX_CF32, n, f->n_coils, samples);
 
 	if (status != FX_OK)
 		return fx_math_fail(m, status, "no memory for %lld samples of noise", (long long)n);
-	fxi_noise_add(&noise, (uint64_t)probe, 1, n, f->n_coils, FX_CF32_OF(host));
+	fxi_noise_add(&noise, (uint64_t)probe, 1, n, f->n_coils, FX_CF32_OF(*samples));
 	if (f->phi2)
-		for (int64_t i = 0; i < host->n; i++)
-			FX_CF32_OF(host)[i] *= sqrtf(FX_F32_OF(f->phi2)[i % n]);
-	status = m->ops->upload(m, host, samples);
-	fx_array_unref(host);
-	return status;
+		for (int64_t i = 0; i < (*samples)->n; i++)
+			FX_CF32_OF(*samples)[i] *= sqrtf(FX_F32_OF(f->phi2)[i % n]);
+	return FX_OK;
 }
 
 static int realisation(fx_math *m, const fx_frame *f, const fx_predict_options *o, fx_fourier *fourier, int64_t p,

@@ -315,6 +315,8 @@ struct fx_backend {
 	int (*coil_expand)(fx_math *m, const fx_array *maps, const fx_array *image, fx_array *coils);
 	int (*coil_combine)(fx_math *m, const fx_array *maps, const fx_array *coils, fx_array *image); /**< sum conj(S) I */
 	int (*coil_power)(fx_math *m, const fx_array *coils, fx_array *power);                         /**< f32 sum |I|^2 */
+	/** image /= power, 0 where that is; without maps image = sqrt(power). NULL: on the host, by recon/coils.c. */
+	int (*coil_finish)(fx_math *m, const fx_array *power, bool has_maps, fx_array *image);
 	/** out {samples, n_out} = matrix {n_in, n_out} (row of n_in per output coil) times in {samples, n_in}. */
 	int (*coil_mix)(fx_math *m, const fx_array *matrix, const fx_array *in, fx_array *out);
 	/** Walsh et al. 2000: maps {x,y,z,c} from coil images, blocks of (2 radius + 1) voxels an axis. */

@@ -104,6 +104,55 @@ static void coils(void)
 	}
 }
 
+/* With maps and without; where maps are 0 the image is. */
+static void combined_images(void)
+{
+	for (size_t s = 0; s < N_SHAPES; s++)
+		for (int with_maps = 0; with_maps < 2; with_maps++) {
+			const int64_t *d = shapes[s];
+			fx_array *maps = parity_random(FX_CF32, 4, d, 13), *images = parity_random(FX_CF32, 4, d, 14), *one = NULL, *two = NULL;
+			int64_t voxels = d[0] * d[1] * d[2];
+			fx_array *gmaps, *gimages;
+
+			for (int64_t c = 0; c < d[3]; c++)
+				for (int64_t i = 0; i < voxels; i += 5)
+					FX_CF32_OF(maps)[i + c * voxels] = 0;
+			gmaps = to_gpu(maps);
+			gimages = to_gpu(images);
+			CU_ASSERT_EQUAL_FATAL(fx_coils_to_image(host, with_maps ? maps : NULL, images, &one), FX_OK);
+			CU_ASSERT_EQUAL_FATAL(fx_coils_to_image(gpu, with_maps ? gmaps : NULL, gimages, &two), FX_OK);
+			CU_ASSERT_TRUE(parity_distance(two, one) < 8 * ROUNDING); /* sums over up to 33 coils, and a quotient of them */
+			fx_array *all[] = {maps, images, one, two, gmaps, gimages};
+			for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+				fx_array_unref(all[i]);
+		}
+}
+
+/* ESPIRiT asked of a GPU: its transforms there, its matrices on the host, its maps on the GPU. */
+static void espirit(void)
+{
+	const int64_t d[] = {24, 20, 1, 4}, voxels = 24 * 20;
+	const fx_espirit_options o = {.calibration_size = 16, .kernel_size = 5, .threshold = 0.02, .crop = 0.8};
+	fx_array *images = parity_random(FX_CF32, 4, d, 15), *one = NULL, *two = NULL, *gimages;
+
+	for (int64_t c = 0; c < d[3]; c++)
+		for (int64_t i = 0; i < voxels; i++) {
+			float x = (float)(i % d[0]) / 24 - 0.5f, y = (float)(i / d[0]) / 20 - 0.5f, r = x * x + y * y;
+			float s = expf(-(x - 0.4f * cosf((float)c * 1.57f)) * (x - 0.4f * cosf((float)c * 1.57f))) * (1 + 0.2f * (float)c);
+
+			FX_CF32_OF(images)[i + c * voxels] = (r < 0.16f ? FX_CF32(s, s * y * 0.5f) : 0) + 1e-4f * FX_CF32_OF(images)[i + c * voxels];
+		}
+	gimages = to_gpu(images);
+	CU_ASSERT_EQUAL_FATAL(fx_coil_maps_espirit(host, images, &o, &one), FX_OK);
+	CU_ASSERT_EQUAL_FATAL(fx_coil_maps_espirit(gpu, gimages, &o, &two), FX_OK);
+	/* eigenvectors of matrices that differ by the roundings of one transform */
+	CU_ASSERT_TRUE(parity_distance(two, one) < 1e-3);
+	fx_array_unref(images);
+	fx_array_unref(gimages);
+	fx_array_unref(one);
+	fx_array_unref(two);
+}
+
 static void mixing(void)
 {
 	static const int64_t cases[][3] = {{1, 1, 1}, {300, 8, 5}, {1, 3, 9}, {4097, 16, 16}};
@@ -158,7 +207,7 @@ static void walsh(void)
 
 static CU_TestInfo tests[] = {
 	{"dot products, the same bits twice", dots}, {"axpy, xpay, scale", updates}, {"the prior's differences", differences},
-	{"coil maps on images", coils}, {"mixing channels", mixing}, {"Walsh coil maps", walsh}, CU_TEST_INFO_NULL,
+	{"coil maps on images", coils}, {"combined images", combined_images}, {"ESPIRiT coil maps", espirit}, {"mixing channels", mixing}, {"Walsh coil maps", walsh}, CU_TEST_INFO_NULL,
 };
 
 CU_SuiteInfo suite_parity_vectors = {"parity: vectors and coils", NULL, NULL, NULL, NULL, tests};
