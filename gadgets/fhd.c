@@ -261,7 +261,7 @@ static int open_gadget(void *self, fx_ctx *ctx)
 	static const fx_collect_ops ops = {.begin = begin, .add = add, .close = close_frame, .discard = discard};
 	struct state *s = self;
 	fx_collect_options options = {
-		.framer = {s->readouts_per_frame, s->frame_step, s->max_open_frames},
+		.framer = {.readouts_per_frame = s->readouts_per_frame, .frame_step = s->frame_step, .max_open = s->max_open_frames},
 		.partial = s->partial, .fov_factor = s->fov_factor, .need_k = true,
 	};
 

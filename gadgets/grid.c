@@ -58,7 +58,7 @@ static int open_gadget(void *self, fx_ctx *ctx)
 	static const fx_collect_ops ops = {.close = close_frame};
 	struct state *s = self;
 	fx_collect_options options = {
-		.framer = {s->readouts_per_frame, s->frame_step, s->max_open_frames},
+		.framer = {.readouts_per_frame = s->readouts_per_frame, .frame_step = s->frame_step, .max_open = s->max_open_frames},
 		.partial = s->partial, .fov_factor = 1, .need_k = true, .keep_samples = true,
 	};
 
