@@ -10,116 +10,20 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "apps/bench.h"
+#include "apps/bench_track.h"
 #include "apps/common.h"
 
 static const char summary[] =
 	"Geodesics on the workload of van Aart et al. (2011): steps a second by the clock and by processor time, over threads,\n"
 	"integrators and step lengths. A step of rk2 reads 24 floats at 8 corners twice.";
 
-struct options {
-	int64_t matrix[3];
-	int n_seeds, n_steps, n_threads, n_runs;
-};
-
-struct bench {
-	const struct options *o;
-	fx_error *err;
-	fx_msg *metric;
-	fx_array *seeds;
-	JsonBuilder *json;
-};
-
 struct row {
 	const char *method;
 	int kind, integrator, n_threads;
 	double step;
 };
-
-/* uniform in [0, 1): number i of the stream */
-static double random_of(int64_t i, uint64_t stream)
-{
-	return fx_random_at(1, stream, (uint64_t)i);
-}
-
-/* Tangential tensor times (r/r_0)^2, r_0 half the shorter radius, held above a twentieth so that the axis has a tensor. */
-static void fill_tensors(const struct options *o, float *d)
-{
-	const int64_t *n = o->matrix;
-	double cy = (double)(n[1] - 1) / 2, cz = (double)(n[2] - 1) / 2, r0 = fmax(1, fmin(cy, cz) / 2);
-
-	for (int64_t z = 0; z < n[2]; z++)
-		for (int64_t y = 0; y < n[1]; y++) {
-			double v = (double)y - cy, w = (double)z - cz, r = hypot(v, w), s = fmax(0.05, r * r / (r0 * r0));
-			double c = r > 0 ? v / r : 1, t = r > 0 ? w / r : 0;
-
-			for (int64_t x = 0; x < n[0]; x++) {
-				float *to = d + 6 * ((z * n[1] + y) * n[0] + x);
-
-				to[0] = to[2] = to[5] = (float)(0.3 * s);
-				to[2] += (float)(1.4 * s * t * t);
-				to[4] = (float)(-1.4 * s * t * c);
-				to[5] += (float)(1.4 * s * c * c);
-			}
-		}
-}
-
-static void fill_seeds(const struct options *o, double *to)
-{
-	double cy = (double)(o->matrix[1] - 1) / 2, cz = (double)(o->matrix[2] - 1) / 2, most = fmin(cy, cz);
-
-	for (int64_t i = 0; i < o->n_seeds; i++, to += 6) {
-		double angle = 2 * acos(-1) * random_of(i, 0), r = most * (0.5 + 0.35 * random_of(i, 1));
-
-		to[0] = (double)(o->matrix[0] - 1) * random_of(i, 2);
-		to[1] = cy + r * cos(angle);
-		to[2] = cz + r * sin(angle);
-		to[3] = 0;
-		to[4] = -sin(angle);
-		to[5] = cos(angle);
-	}
-}
-
-static int prepare(struct bench *b)
-{
-	const struct options *o = b->o;
-	const int64_t dims[4] = {6, o->matrix[0], o->matrix[1], o->matrix[2]};
-	const fx_metric_spec spec = {.kind = FX_METRIC_INVERSE, .floor = 0.01};
-	fx_msg *msg = fx_msg_new(FX_TENSORS);
-	fx_tensors *t = msg ? fx_msg_tensors(msg) : NULL;
-	fx_math *m = NULL;
-	double start;
-	int status = fx_math_new("host", o->n_threads, b->err, &m);
-
-	if (status == FX_OK && (!t || fx_array_new(FX_F32, 4, dims, &t->d) != FX_OK ||
-		fx_array_new2(FX_F64, 6, o->n_seeds, &b->seeds) != FX_OK))
-		status = fx_error_set(b->err, FX_ENOMEM, "no memory for %lld x %lld x %lld voxels", (long long)dims[1], (long long)dims[2],
-			(long long)dims[3]);
-	if (status == FX_OK) {
-		t->lattice = (fx_lattice){.dims = {dims[1], dims[2], dims[3]}};
-		for (int a = 0; a < 3; a++)
-			t->lattice.affine[a][a] = 1;
-		fill_tensors(o, t->d->data);
-		fill_seeds(o, b->seeds->data);
-		start = fxi_bench_clock_s(CLOCK_MONOTONIC);
-		status = fx_metric_build(m, t, &spec, &b->metric);
-		start = fxi_bench_clock_s(CLOCK_MONOTONIC) - start;
-		printf("metric of %lld x %lld x %lld voxels: %.0f ms\n\n", (long long)dims[1], (long long)dims[2], (long long)dims[3], 1e3 * start);
-		json_builder_set_member_name(b->json, "metric_seconds");
-		json_builder_add_double_value(b->json, start);
-	}
-	fx_drop(msg);
-	fx_math_free(m);
-	return status;
-}
-
-static int ascending(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
 
 /* The fibres' median drift. */
 static double median_drift(const fx_tracts *t)
@@ -129,7 +33,7 @@ static double median_drift(const fx_tracts *t)
 	for (int64_t i = 0; all && i < t->n; i++)
 		all[i] = (double)FX_F32_OF(t->values)[FX_N_VALUES * i + FX_VALUE_DRIFT];
 	if (all) {
-		qsort(all, (size_t)t->n, sizeof *all, ascending);
+		qsort(all, (size_t)t->n, sizeof *all, fxi_track_ascending);
 		median = all[t->n / 2];
 	}
 	fx_free(all);
@@ -137,7 +41,7 @@ static double median_drift(const fx_tracts *t)
 }
 
 /* One run; points and the median drift of it. */
-static int run_once(struct bench *b, fx_math *m, const struct row *r, int64_t *n_points, double *drift)
+static int run_once(fxi_track_bench *b, fx_math *m, const struct row *r, int64_t *n_points, double *drift)
 {
 	const fx_track_spec spec = {.method = r->kind, .integrator = r->integrator, .step = r->step, .step_in_voxels = true,
 		.max_steps = b->o->n_steps};
@@ -161,13 +65,7 @@ static int run_once(struct bench *b, fx_math *m, const struct row *r, int64_t *n
 	return status;
 }
 
-static void put_number(JsonBuilder *j, const char *name, double value)
-{
-	json_builder_set_member_name(j, name);
-	json_builder_add_double_value(j, value);
-}
-
-static void tell(struct bench *b, const struct row *r, int64_t n_points, double wall, double cpu, double drift)
+static void tell(fxi_track_bench *b, const struct row *r, int64_t n_points, double wall, double cpu, double drift)
 {
 	double n = (double)(n_points - b->o->n_seeds); /* steps that gave a point */
 
@@ -179,19 +77,19 @@ static void tell(struct bench *b, const struct row *r, int64_t n_points, double 
 	json_builder_add_string_value(b->json, r->method);
 	json_builder_set_member_name(b->json, "threads");
 	json_builder_add_int_value(b->json, r->n_threads);
-	put_number(b->json, "step_voxels", r->step);
+	fxi_track_put(b->json, "step_voxels", r->step);
 	json_builder_set_member_name(b->json, "points");
 	json_builder_add_int_value(b->json, n_points);
-	put_number(b->json, "seconds", wall);
-	put_number(b->json, "processor_seconds", cpu);
-	put_number(b->json, "steps_per_second", n / wall);
-	put_number(b->json, "steps_per_processor_second", n / cpu);
-	put_number(b->json, "median_drift", drift);
+	fxi_track_put(b->json, "seconds", wall);
+	fxi_track_put(b->json, "processor_seconds", cpu);
+	fxi_track_put(b->json, "steps_per_second", n / wall);
+	fxi_track_put(b->json, "steps_per_processor_second", n / cpu);
+	fxi_track_put(b->json, "median_drift", drift);
 	json_builder_end_object(b->json);
 }
 
 /* Best of the runs. */
-static int measure_row(struct bench *b, const struct row *r)
+static int measure_row(fxi_track_bench *b, const struct row *r)
 {
 	double wall = INFINITY, cpu = INFINITY, drift = 0;
 	int64_t n_points = 0;
@@ -211,7 +109,7 @@ static int measure_row(struct bench *b, const struct row *r)
 	return status;
 }
 
-static int measure_all(struct bench *b)
+static int measure_all(fxi_track_bench *b)
 {
 	static const struct row others[] = {
 		{"geodesic frozen", FX_TRACK_GEODESIC, FX_INTEGRATOR_FROZEN, 0, 0.1}, {"geodesic euler", FX_TRACK_GEODESIC, FX_INTEGRATOR_EULER, 0, 0.1},
@@ -241,10 +139,10 @@ static int measure_all(struct bench *b)
 	return status;
 }
 
-static int measure(const struct options *o, const char *path)
+static int measure(const fxi_track_options *o, bool gpu, const char *path)
 {
 	fx_error err = {0};
-	struct bench b = {.o = o, .err = &err, .json = fxi_bench_record("track")};
+	fxi_track_bench b = {.o = o, .err = &err, .json = fxi_bench_record("track")};
 	int status, written;
 
 	json_builder_set_member_name(b.json, "matrix");
@@ -256,11 +154,10 @@ static int measure(const struct options *o, const char *path)
 	json_builder_add_int_value(b.json, o->n_seeds);
 	json_builder_set_member_name(b.json, "steps");
 	json_builder_add_int_value(b.json, o->n_steps);
-	status = prepare(&b);
+	status = fxi_track_prepare(&b);
 	if (status == FX_OK)
-		status = measure_all(&b);
-	fx_drop(b.metric);
-	fx_array_unref(b.seeds);
+		status = gpu ? fxi_track_measure_gpu(&b) : measure_all(&b);
+	fxi_track_drop(&b);
 	written = fxi_bench_record_end(b.json, status == FX_OK ? path : NULL, &err);
 	if (status == FX_OK && written == FX_OK)
 		return FXI_EXIT_DONE;
@@ -270,14 +167,15 @@ static int measure(const struct options *o, const char *path)
 
 int fxi_bench_track(int argc, char **argv)
 {
-	struct options o = {.matrix = {1024, 64, 64}, .n_seeds = 2048, .n_steps = 4096, .n_threads = fx_processors(), .n_runs = 3};
-	char *matrix = NULL, *json = NULL;
+	fxi_track_options o = {.matrix = {1024, 64, 64}, .n_seeds = 2048, .n_steps = 4096, .n_threads = fx_processors(), .n_runs = 3};
+	char *matrix = NULL, *json = NULL, *backend = NULL;
 	const GOptionEntry entries[] = {
 		{"matrix", 'm', 0, G_OPTION_ARG_STRING, &matrix, "Voxels (1024,64,64)", "X,Y,Z"},
 		{"seeds", 's', 0, G_OPTION_ARG_INT, &o.n_seeds, "Seeds (2048)", "N"},
 		{"steps", 'n', 0, G_OPTION_ARG_INT, &o.n_steps, "Steps of each (4096)", "N"},
 		{"threads", 't', 0, G_OPTION_ARG_INT, &o.n_threads, "The most threads (all processors)", "N"},
 		{"runs", 'r', 0, G_OPTION_ARG_INT, &o.n_runs, "Runs of each, of which the best counts (3)", "N"},
+		{"backend", 'b', 0, G_OPTION_ARG_STRING, &backend, "host or cuda (host)", "NAME"},
 		{"json", 'j', 0, G_OPTION_ARG_FILENAME, &json, "Write the result, with machine, date and version, here", "FILE"},
 		{NULL, 0, 0, 0, NULL, NULL, NULL},
 	};
@@ -289,8 +187,11 @@ int fxi_bench_track(int argc, char **argv)
 		fxi_apps_say("bench track: --matrix %s: three numbers from 1 to 4096 belong there, as in 1024,64,64", matrix);
 	else if (o.n_seeds < 1 || o.n_steps < 1 || o.n_threads < 1 || o.n_runs < 1)
 		fxi_apps_say("bench track: --seeds, --steps, --threads and --runs are 1 or more");
+	else if (backend && strcmp(backend, "host") != 0 && strcmp(backend, "cuda") != 0)
+		fxi_apps_say("bench track: --backend %s: host or cuda belongs there", backend);
 	else
-		result = measure(&o, json);
+		result = measure(&o, backend && strcmp(backend, "cuda") == 0, json);
+	g_free(backend);
 	g_free(matrix);
 	g_free(json);
 	return result;

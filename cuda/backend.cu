@@ -216,6 +216,9 @@ static fx_backend table()
 	b.coil_finish = fxi_cuda_coil_finish;
 	b.coil_mix = fxi_cuda_coil_mix;
 	b.walsh = fxi_cuda_walsh;
+	b.track_prepare = fxi_cuda_track_prepare;
+	b.track_release = fxi_cuda_track_release;
+	b.track_batch = fxi_cuda_track_batch;
 	return b;
 }
 

@@ -181,4 +181,10 @@ int fxi_cuda_coil_finish(fx_math *m, const fx_array *power, bool has_maps, fx_ar
 int fxi_cuda_coil_mix(fx_math *m, const fx_array *matrix, const fx_array *in, fx_array *out);
 int fxi_cuda_walsh(fx_math *m, const fx_array *coils, int radius, int n_iterations, fx_array *maps);
 
+/* track.cu, track_field.cu */
+int fxi_cuda_track_prepare(fx_math *m, const fx_track_plan *plan, const fx_metric_arrays *metric, void **prepared);
+void fxi_cuda_track_release(fx_math *m, void *prepared);
+int fxi_cuda_track_batch(fx_math *m, const fx_track_plan *plan, const fx_metric_arrays *metric, void *prepared, const fx_track_keep *keep,
+	const fx_array *starts, fx_track_arrays *out, fx_track_counts *counts);
+
 #endif

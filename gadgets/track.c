@@ -11,6 +11,10 @@
 #define BATCH_SEEDS 1024
 #define FEWEST_SEEDS 32           /* a batch is work for all threads, however long its fibres are */
 #define BATCH_POINTS (1 << 20)    /* 16 MiB with the Riemannian length */
+/* A GPU is full with tens of thousands; with a rule for what is kept few points come back, and batches grow to the most. */
+#define GPU_FEWEST 16384
+#define GPU_SEEDS (1 << 20)
+#define GPU_POINTS (1 << 23)
 #define DECADE 64                 /* bins of the drift's histogram: 3.7 % wide */
 #define DRIFT_BINS (16 * DECADE)
 #define DRIFT_LOW 1e-12
@@ -19,6 +23,9 @@ enum { TAKE_AUTO, TAKE_PRINCIPAL, TAKE_SPHERE, TAKE_BOTH, TAKE_GIVEN, TAKE_RANDO
 static const char *const methods[] = {[FX_TRACK_GEODESIC] = "geodesic", [FX_TRACK_STREAMLINE] = "streamline", NULL};
 static const char *const integrators[] = {[FX_INTEGRATOR_EULER] = "euler", [FX_INTEGRATOR_RK2] = "rk2",
 	[FX_INTEGRATOR_RK4] = "rk4", [FX_INTEGRATOR_FROZEN] = "frozen", NULL};
+static const char *const forms[] = {[FX_TRACK_FORM_AUTO] = "auto", [FX_TRACK_FORM_KERNEL] = "kernel", [FX_TRACK_FORM_HALF] = "half",
+	[FX_TRACK_FORM_TEXTURE] = "texture", [FX_TRACK_FORM_TEXTURE_HALF] = "texture_half", [FX_TRACK_FORM_COMPACT] = "compact", NULL};
+static const char *const requires[] = {[FX_REQUIRE_ANY] = "any", [FX_REQUIRE_ALL] = "all", NULL};
 static const char *const units[] = {"mm", "voxel", NULL};
 static const char *const takes[] = {"auto", "principal", "sphere", "both", "given", "random", NULL};
 static const char *const placements[] = {"centre", "random", NULL};
@@ -26,12 +33,12 @@ static const char *const stops[FX_N_TRACK_STOPS] = {"stopped_at_volume", "stoppe
 	"stopped_at_angle", "stopped_at_csf", "stopped_at_undefined", "stopped_at_target"};
 
 struct tally {
-	int64_t n_seeds, n_outside, n_fibres, n_points, n_stops[FX_N_TRACK_STOPS], n_drifts, drifts[DRIFT_BINS];
+	int64_t n_seeds, n_outside, n_missed, n_fibres, n_points, n_stops[FX_N_TRACK_STOPS], n_drifts, drifts[DRIFT_BINS];
 	double seconds, drift_max;
 };
 
 struct state {
-	int method, integrator, step_unit, directions, placement;
+	int method, integrator, form, require, step_unit, directions, placement;
 	double step, max_length, min_length, fa_stop, angle_stop, csf_stop, seed_label, seed_fa;
 	int64_t max_steps, seeds_per_voxel, seed_count, n_directions, seed;
 	bool both_ways, stop_mask;
@@ -39,6 +46,8 @@ struct state {
 	fx_seeds_spec spec;
 	fx_lattice lattice;     /* of the seeds' region */
 	bool from_file, done;
+	const char *targets, *target_labels, *source, *source_labels;
+	fx_regions *target_regions, *source_regions;
 	struct tally t;
 };
 
@@ -47,6 +56,9 @@ static const fx_prop props[] = {
 		"eigenvector"),
 	FX_PROP_WORD(struct state, integrator, "rk2", integrators, "rk2: true midpoint; frozen: van Aart et al.'s own, the midpoint with the "
 		"Christoffel symbols of the step's start, which is of order 1"),
+	FX_PROP_WORD(struct state, form, "auto", forms, "How the field is read between voxels, on a GPU: auto and kernel: single precision, interpolated "
+		"in the kernel; half: numbers kept in half precision; texture, texture_half: by the texture units, whose weights have 8 bits; "
+		"compact: six numbers a voxel, derivatives taken in the kernel. docs/diffusion.md states each one's error. The host has auto and kernel"),
 	FX_PROP(struct state, step, "0.1", 1e-4, 1000, "Length of a step, in step_unit"),
 	FX_PROP_WORD(struct state, step_unit, "voxel", units, "voxel: the smallest edge of a voxel"),
 	FX_PROP(struct state, max_steps, "4096", 1, 100000000, "Steps each way from the seed"),
@@ -70,6 +82,12 @@ static const fx_prop props[] = {
 		"where there are, else principal"),
 	FX_PROP(struct state, n_directions, "64", 1, 4294967295.0, "Of directions=sphere, both and random"),
 	FX_PROP(struct state, seed, "1", 0, 9007199254740991.0, "Fixes everything random"),
+	FX_PROP_FILE(struct state, targets, "", "Label image, as connect.targets: fibres that touch none are dropped where they are tracked, which "
+		"on a GPU saves moving them; what connect finds is the same. Empty: all fibres pass on"),
+	FX_PROP(struct state, target_labels, "", 0, 4000, "As connect.target_labels"),
+	FX_PROP_WORD(struct state, require, "any", requires, "As connect.require: all: fibres that miss a target are dropped"),
+	FX_PROP_FILE(struct state, source, "", "As connect.source: fibres that touch no source are dropped; with targets only"),
+	FX_PROP(struct state, source_labels, "", 0, 4000, "As connect.source_labels"),
 	FX_PROP_END
 };
 
@@ -106,6 +124,22 @@ static int read_region(struct state *s, fx_ctx *ctx)
 	return status;
 }
 
+static int read_labels(fx_ctx *ctx, const char *path, const char *wanted, fx_regions **out)
+{
+	fx_array *image = NULL;
+	double affine[3][4];
+	bool has_affine;
+	int status;
+
+	if (path[0] == '\0')
+		return FX_OK;
+	status = fx_read_nifti(ctx, path, &image, affine, &has_affine);
+	if (status == FX_OK)
+		status = fx_regions_new(image, (const double (*)[4])affine, has_affine, path, wanted, FX_REGIONS_LABELS, fx_err(ctx), out);
+	fx_array_unref(image);
+	return status;
+}
+
 static int open_gadget(void *self, fx_ctx *ctx)
 {
 	struct state *s = self;
@@ -118,6 +152,13 @@ static int open_gadget(void *self, fx_ctx *ctx)
 		(s->spec.source == FX_SEEDS_REGION && strcmp(slash ? slash + 1 : s->seeds, "mask") != 0);
 	if (s->spec.source == FX_SEEDS_BALL && s->seed_count == 0)
 		return fx_fail(ctx, FX_EINVAL, "seeds in a sphere want their number: set seed_count");
+	if (s->source[0] && !s->targets[0])
+		return fx_fail(ctx, FX_EINVAL, "source is set and targets is not: a source alone keeps no fibre");
+	status = read_labels(ctx, s->targets, s->target_labels, &s->target_regions);
+	if (status == FX_OK)
+		status = read_labels(ctx, s->source, s->source_labels, &s->source_regions);
+	if (status != FX_OK)
+		return status;
 	if (s->from_file)
 		status = s->spec.source == FX_SEEDS_LIST ? read_list(s, ctx) : read_region(s, ctx);
 	s->spec.label = s->from_file ? s->seed_label : 0;
@@ -133,18 +174,24 @@ static int open_gadget(void *self, fx_ctx *ctx)
 	return status;
 }
 
-/* The metric's mask where FA is high enough, as the region of seeds. */
+/* The metric's mask where FA is high enough, as the region of seeds, on the host. */
 static int seed_mask(struct state *s, fx_ctx *ctx, const fx_metric *metric)
 {
-	fx_array *region = fx_array_ref(metric->mask);
-	int status = FX_OK;
+	fx_math *m = fx_math_of(ctx);
+	fx_array *region = NULL, *fa = NULL;
+	int status = m->ops->download(m, metric->mask, &region);
 
-	if (s->seed_fa > 0)
+	if (status == FX_OK && s->seed_fa > 0)
+		status = m->ops->download(m, metric->fa, &fa);
+	if (status == FX_OK && s->seed_fa > 0)
 		status = fx_array_own(&region);
-	if (status != FX_OK)
+	for (int64_t i = 0; status == FX_OK && fa && i < region->n; i++)
+		((uint8_t *)region->data)[i] &= (double)FX_F32_OF(fa)[i] >= s->seed_fa;
+	fx_array_unref(fa);
+	if (status != FX_OK) {
+		fx_array_unref(region);
 		return fx_fail(ctx, status, "no memory for a mask of seeds");
-	for (int64_t i = 0; s->seed_fa > 0 && i < region->n; i++)
-		((uint8_t *)region->data)[i] &= (double)FX_F32_OF(metric->fa)[i] >= s->seed_fa;
+	}
 	fx_slot_take(&s->spec.region, region);
 	s->lattice = metric->lattice;
 	return FX_OK;
@@ -192,7 +239,7 @@ static fx_track_spec track_spec(const struct state *s, const fx_metric *metric)
 
 	fx_lattice_voxel_mm(&metric->lattice, mm);
 	edge = fmin(mm[0], fmin(mm[1], mm[2]));
-	return (fx_track_spec){.method = s->method, .integrator = s->integrator, .step = s->step, .step_in_voxels = s->step_unit == 1,
+	return (fx_track_spec){.method = s->method, .integrator = s->integrator, .form = s->form, .step = s->step, .step_in_voxels = s->step_unit == 1,
 		.max_steps = s->max_steps, .max_length_mm = or_voxels(s->max_length, 100, edge, streamline),
 		.min_length_mm = or_voxels(s->min_length, 5, edge, streamline), .both_ways = s->both_ways, .stop_mask = s->stop_mask,
 		.stop_fa = s->fa_stop >= 0 ? s->fa_stop : streamline ? 0.1 : 0,
@@ -250,7 +297,9 @@ static void record(const struct state *s, fx_ctx *ctx)
 
 	fx_record_number(ctx, "n_seeds", (double)t->n_seeds);
 	fx_record_number(ctx, "n_outside", (double)t->n_outside);
-	fx_record_number(ctx, "n_dropped", (double)(t->n_seeds - t->n_outside - t->n_fibres));
+	fx_record_number(ctx, "n_dropped", (double)(t->n_seeds - t->n_outside - t->n_missed - t->n_fibres));
+	if (s->target_regions)
+		fx_record_number(ctx, "n_missed", (double)t->n_missed);
 	fx_record_number(ctx, "n_fibres", (double)t->n_fibres);
 	fx_record_number(ctx, "n_points", (double)t->n_points);
 	fx_record_number(ctx, "points_per_s", t->seconds > 0 ? (double)t->n_points / t->seconds : NAN);
@@ -267,7 +316,9 @@ static void record(const struct state *s, fx_ctx *ctx)
 static int track_all(struct state *s, fx_ctx *ctx, fx_tracker *tracker, fx_tracts_info *info, fx_seeds *seeds)
 {
 	struct tally *t = &s->t;
-	int64_t most = 4 * FEWEST_SEEDS, first, n_outside;
+	bool host = fx_math_on_host(fx_math_of(ctx));
+	int64_t fewest = host ? FEWEST_SEEDS : GPU_FEWEST, limit = host ? BATCH_SEEDS : GPU_SEEDS, points = host ? BATCH_POINTS : GPU_POINTS;
+	int64_t most = host ? 4 * fewest : fewest, first, n_outside;
 	fx_array *batch;
 	int status;
 
@@ -289,8 +340,8 @@ static int track_all(struct state *s, fx_ctx *ctx, fx_tracker *tracker, fx_tract
 		b = fx_msg_tracts(tracts);
 		b->first = t->n_fibres;
 		per_seed = (b->n ? ((const uint32_t *)b->offsets->data)[b->n] : 0) / n;
-		most = BATCH_POINTS / (per_seed + 1);
-		most = most < FEWEST_SEEDS ? FEWEST_SEEDS : most > BATCH_SEEDS ? BATCH_SEEDS : most;
+		most = points / (per_seed + 1);
+		most = most < fewest ? fewest : most > limit ? limit : most;
 		count_batch(t, b, s->both_ways);
 		if (b->n == 0)
 			fx_drop(tracts);
@@ -320,7 +371,9 @@ static int judge(const struct state *s, fx_ctx *ctx, const fx_metric *metric, co
 		fx_warn(ctx, "half of the fibres do not follow the metric: their g(v, v), which a geodesic conserves, changes by more than %.0f %%. "
 			"Tensors turn too far from voxel to voxel for this metric: lower metric.power, or track.step where it is large",
 			100 * drift_median(t));
-	if (t->n_fibres == 0)
+	if (t->n_fibres == 0 && t->n_missed > 0)
+		fx_warn(ctx, "%lld fibres were tracked, and none touches what targets and source name", (long long)t->n_missed);
+	else if (t->n_fibres == 0)
 		fx_warn(ctx, "no fibre came of %lld seeds: all were shorter than min_length, or stopped at once", (long long)t->n_seeds);
 	return FX_OK;
 }
@@ -356,6 +409,8 @@ static int track(struct state *s, fx_ctx *ctx, const fx_metric *metric)
 
 	if (status == FX_OK)
 		status = fx_tracker_new(fx_math_of(ctx), metric, &spec, &tracker);
+	if (status == FX_OK && s->target_regions)
+		status = fx_tracker_keep(tracker, s->source_regions, s->target_regions, s->require);
 	if (status == FX_OK)
 		status = fx_tracker_info(tracker, info);
 	if (status == FX_OK) {
@@ -363,6 +418,7 @@ static int track(struct state *s, fx_ctx *ctx, const fx_metric *metric)
 		status = track_all(s, ctx, tracker, info, seeds);
 	}
 	if (status == FX_OK) {
+		s->t.n_missed = fx_tracker_missed(tracker);
 		record(s, ctx);
 		status = judge(s, ctx, metric, seeds);
 	}
@@ -403,6 +459,8 @@ static void close_gadget(void *self)
 
 	fx_array_unref(s->spec.list);
 	fx_array_unref(s->spec.region);
+	fx_regions_free(s->target_regions);
+	fx_regions_free(s->source_regions);
 }
 
 const fx_gadget fx_plugin = {
@@ -417,6 +475,6 @@ const fx_gadget fx_plugin = {
 		"and are counted; a run with none inside is refused. Each fibre's drift is the largest relative change of "
 		"g(v, v), which an exact geodesic conserves. The metric passes on, before the fibres.",
 	.props = props, .state_size = sizeof(struct state),
-	.takes = FX_METRIC, .gives = FX_METRIC | FX_TRACTS, .needs = FX_METRIC, .places = FX_HOST,
+	.takes = FX_METRIC, .gives = FX_METRIC | FX_TRACTS, .needs = FX_METRIC, .places = FX_HOST | FX_DEVICE,
 	.open = open_gadget, .process = process, .close = close_gadget,
 };

@@ -99,6 +99,8 @@ typedef struct fx_tensor_arrays {
 typedef struct fx_track_plan {
 	int method, integrator; /**< enum fx_track_method, enum fx_integrator */
 	int form;               /**< enum fx_track_form */
+	int lanes;              /**< threads of a GPU that share a geodesic: 1, 2 or 4; 0: as pays. Changes roundings only */
+	bool count_first;       /**< on a GPU: walk twice, as where memory is short, whatever is free */
 	double step, voxel;     /**< of a step; over which stop_angle is taken */
 	int64_t max_steps;
 	double max_length, min_length;

@@ -22,5 +22,6 @@ double parity_distance(const fx_array *on_gpu, const fx_array *on_host);
 
 extern CU_SuiteInfo suite_parity_vectors, suite_parity_fourier, suite_parity_gridding, suite_parity_solve;
 extern CU_SuiteInfo suite_parity_direct;
+extern CU_SuiteInfo suite_parity_tracking;
 
 #endif
