@@ -16,6 +16,7 @@
 struct fxi_track_view {
 	int dims[3], last[3];        /* the last cell along each axis; 0 where there is one voxel */
 	uint32_t stride[3];          /* voxels from a cell's first corner to its second; 0 on an axis of one voxel */
+	float middle[3];             /* of the fractions that are in a cell for certain: half; 0 on an axis of one voxel */
 	float top[3];                /* fraction of the last cell at which the volume ends */
 	float square[6];             /* A^T A: the square of a velocity in voxels is its length in mm, squared */
 	float to_index[3][3];

@@ -182,6 +182,7 @@ static void set_view(fxi_track_view *v, const fx_track_plan *plan, const fx_arra
 		v->dims[i] = (int)n;
 		v->last[i] = n > 1 ? (int)n - 2 : 0;
 		v->stride[i] = n > 1 ? step : 0;
+		v->middle[i] = n > 1 ? 0.5f : 0;
 		v->top[i] = n > 1 ? 1.5f : 0.5f;
 		v->voxels *= n;
 		step *= (uint32_t)n;

@@ -83,7 +83,7 @@ __device__ static inline bool settle(const fxi_track_view &g, STATE &s, float x[
 {
 	bool inside = true, moved = false;
 
-	if (fabsf(x[0] - 0.5f) <= 0.5f && fabsf(x[1] - 0.5f) <= 0.5f && fabsf(x[2] - 0.5f) <= 0.5f)
+	if (fabsf(x[0] - g.middle[0]) <= 0.5f && fabsf(x[1] - g.middle[1]) <= 0.5f && fabsf(x[2] - g.middle[2]) <= 0.5f)
 		return true;
 #pragma unroll
 	for (int i = 0; i < 3; i++) {
