@@ -47,7 +47,8 @@ struct fxi_track_half {
 	int stop;
 	float length, riemann, drift;
 	uint32_t seen;
-	int padding[2];
+	uint32_t asked;              /* of no meaning: see track_cell.cuh */
+	int padding;
 };
 
 /** One launch. */

@@ -54,7 +54,7 @@ template <int LANES> struct state {
 
 /* Asks for the cell behind the face that the fibre is heading for, a voxel away. */
 template <class CELL, class STATE>
-__device__ static inline void look_ahead(const fxi_track_view &g, const STATE &s, const float x[3], const CELL &cell, int first)
+__device__ static inline void look_ahead(const fxi_track_view &g, const STATE &s, const float x[3], CELL &cell, int first)
 {
 	float soonest = 1e30f;
 	int axis = 0, next[3];
@@ -157,6 +157,7 @@ template <class PATH, bool RULES> struct fibre {
 			s.v[i] = 0;
 		}
 		path.begin(lane);
+		path.cell.none_asked();
 	}
 
 	/* The next half of the queue, for groups that have none. All threads of the warp come here. */
@@ -224,6 +225,7 @@ template <class PATH, bool RULES> struct fibre {
 			h->riemann = here_riemann;
 			h->drift = drift;
 			h->seen = seen;
+			h->asked = path.cell.trace();
 		}
 	}
 
