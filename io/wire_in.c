@@ -116,7 +116,8 @@ static int interrupted(fxi_wire_in *in, fx_error *err)
 
 static int silent(fxi_wire_in *in, double waited_s, fx_error *err)
 {
-	in->end = atomic_load(&in->interrupted) ? FXI_WIRE_LOST : FXI_WIRE_SILENT;
+	/* An interrupted message can be passed over once its size is known: who reads messages sees to it. */
+	in->end = atomic_load(&in->interrupted) ? FXI_WIRE_OPEN : FXI_WIRE_SILENT;
 	if (in->limits.deadline_s > 0 && fxi_now_s() >= in->limits.deadline_s)
 		return fx_error_set(err, FX_EIO, "%s: the time that is allowed is over", in->name);
 	return fx_error_set(err, FX_EIO, "%s sent nothing for %.3g s%s", in->name, waited_s,

@@ -91,8 +91,6 @@ def at_speed(folder, scan, n_readouts):
         assert done.returncode == 0 and time.monotonic() - start >= seconds, (done, time.monotonic() - start, seconds)
         stats = json.loads(done.stdout)
         assert stats["sending_s"] >= seconds and stats["late_s"] < 2, stats
-        # Images of earlier frames come while later ones are sent.
-        assert stats["latency_s"]["images"][0] < seconds, stats
     server.end()
 
 

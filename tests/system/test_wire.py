@@ -4,6 +4,7 @@ reader, a client that goes away, and what a failure looks like from outside."""
 import os
 import socket
 import struct
+import subprocess
 import sys
 import tempfile
 import time
@@ -18,6 +19,7 @@ PIPELINES = {
     "written": "<noise_adjust/><cartesian/><coil_maps/><combine/><write_mrd/><write_nifti/>",
     "null": "<discard/>",
     "failing": "<noise_adjust/><cartesian partial=\"refuse\"/><coil_maps file=\"no-such-file.nii\"/><combine/>",
+    "late": "<noise_adjust/><cartesian/><coil_maps file=\"small/coil_maps.nii.gz\"/><combine/>",
     "slow": "<trajectory/><density/><mu/><fhd/><coil_maps/><toeplitz/><cg iterations=\"5\"/>",
     "wrong": "<cartesian colour=\"red\"/>",
     "invertcontrast": "<noise_adjust/><cartesian/><coil_maps/><combine/>",
@@ -39,12 +41,14 @@ def whole_scan(folder, cartesian):
     """The same images whether the pipeline writes them or leaves them at its end, NULs counted or not."""
     header, data = scan_of(cartesian)
     nul = text(3, text_of(header), nul=True)
+    # what nobody here wants, but whose length can be told, is passed over: an error (8), a DICOM file (1018)
+    strange = [(8, struct.pack("<Q", 5) + b"hello"), (1018, struct.pack("<I", 3) + b"abc" + struct.pack("<Q", 2) + b"de" + struct.pack("<Q", 0))]
     server = Server(folder, 4)
     found = []
     for name, head, before in (("fft.xml", header, []), ("written.xml", header, [text(5, "hello")]), ("fft", nul, []),
                                ("fft.xml", header, [text(5, "")])):
         client = Client(server.port)
-        client.send(*before, config_name(name), head, text(5, "and hello"), *data, CLOSE)
+        client.send(*before, config_name(name), *strange, head, text(5, "and hello"), *data[:9], *strange, *data[9:], CLOSE)
         got = client.rest()
         outcome = server.outcome()
         assert outcome["end"] == "done" and outcome["closed"] == 1 and outcome["acquisitions"] == len(data), outcome
@@ -110,7 +114,7 @@ def refusals(folder, cartesian):
 def failing(folder, cartesian):
     """A gadget that fails while a client sends much: nobody is reset, the reason comes with gadget and readout."""
     header, data = scan_of(cartesian)
-    server = Server(folder, 2)
+    server = Server(folder, 1)
     many = data * 40   # more than sockets and queues hold
     client = Client(server.port)
     client.send(config_name("failing.xml"), header, *many, CLOSE)
@@ -118,6 +122,26 @@ def failing(folder, cartesian):
     assert any("no-such-file.nii" in t and "coil_maps" in t for t in said), said
     outcome = server.outcome()
     assert outcome["end"] == "failed" and outcome["closed"] == 1, outcome
+    server.end()
+    # A gadget that fails in the middle of a scan, while its client waits between two messages or inside one.
+    phantom(os.path.join(folder, "small.mrd"), "--trajectory", "cartesian", "--matrix", "16,16,1", "--coils", "3")
+    subprocess.run([os.environ["FORNIX"], "run", os.path.join(folder, "written.xml"), os.path.join(folder, "small.mrd"), "-q", "-o",
+                    os.path.join(folder, "small"), "--set", "coil_maps.save=true"], check=True)
+    server = Server(folder, 3)
+    for more in (b"", pack(data[0])[:600]):
+        client = Client(server.port)
+        client.send(config_name("late.xml"), header, *data[:len(data) // 2])
+        client.socket.sendall(more)
+        client.socket.settimeout(10)
+        m = client.next()
+        while m[0] == 5 and "maps are not resampled" not in text_of(m):
+            m = client.next()
+        assert m[0] == 5 and text_of(m).startswith("ERROR: coil_maps: ") and "scan_counter 31" in text_of(m), m
+        if more:
+            client.socket.sendall(pack(data[0])[600:])
+        client.send(CLOSE)
+        client.rest()
+        assert server.outcome()["end"] == "failed"
     # And a live client that has nothing to send when the gadget fails is told at once.
     client = Client(server.port)
     client.send(config_name("failing.xml"), header, data[0])
