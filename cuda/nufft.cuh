@@ -16,7 +16,7 @@
 /** The widest that goes through tiles; single precision asks for no more (fine_grid.c). */
 #define FXI_TILED_WIDTH 10
 /** The most samples of one block. */
-#define FXI_SHARE 1024
+#define FXI_SHARE 512
 
 /** The fine grid and its tiles, as kernels take it by value. */
 typedef struct fxi_cells {
@@ -45,9 +45,10 @@ typedef struct fxi_tile_point {
 	float u[3];
 } fxi_tile_point;
 
-/** Points of one block: all of one tile. */
+/** Points of one block: all of one tile. Large ones come first, so that none is left when others are through. */
 typedef struct fxi_share {
 	uint32_t first, n, tile;
+	uint32_t slot;               /* its number in the order of tiles */
 } fxi_share;
 
 typedef struct fxi_points {

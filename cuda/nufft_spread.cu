@@ -56,10 +56,14 @@ __device__ static inline float2 of_lane(float2 v, int lane)
 	return make_float2(of_lane(v.x, lane), of_lane(v.y, lane));
 }
 
-/* How a warp's lanes lie on a footprint: along x and, as many as fit, on rows of it. */
+/*
+ * How a warp's lanes lie on a footprint: along x and, as many as fit, on rows of it. Row r is at z = r % W and y = r / W: planes are as
+ * far apart, modulo the banks of shared memory, as a footprint is wide (choose_tiles), so rows of a y do not meet in a bank.
+ */
 template <int W, int AXES> struct layout {
 	static constexpr int ROWS = AXES == 3 ? W * W : AXES == 2 ? W : 1;
-	static constexpr int AT_ONCE = 32 / W > ROWS ? ROWS : 32 / W;
+	/* all of a y where they fit */
+	static constexpr int FIT = 32 / W, AT_ONCE = FIT > ROWS ? ROWS : FIT >= W && FIT < 2 * W ? W : FIT;
 	static constexpr int STEPS = (ROWS + AT_ONCE - 1) / AT_ONCE;
 };
 
@@ -75,21 +79,39 @@ template <int W, int AXES> struct tables {
 template <int W, int AXES>
 __device__ static void make_tables(tables<W, AXES> &t, const float *c, int degree, const fxi_tile_point *points, int n, int maker)
 {
-	const int EACH = tables<W, AXES>::BATCH / MAKERS, ROWS = layout<W, AXES>::ROWS;
+	const int EACH = tables<W, AXES>::BATCH / MAKERS, ROWS = layout<W, AXES>::ROWS, VALUES = AXES * W;
+	const int ROUNDS = (EACH * VALUES + 31) / 32;
 	int lane = threadIdx.x % 32, first = maker * EACH, own = n - first < EACH ? n - first : EACH;
+	float place = 0, u[ROUNDS], v[ROUNDS];
 
+	/* a lane a sample's axis; all values of the warp's samples side by side, so that their latencies overlap */
+	if (lane < own * AXES)
+		place = points[first + lane / AXES].u[lane % AXES];
 	if (lane < own)
 		t.at[first + lane] = points[first + lane].at;
-	for (int i = lane; i < own * AXES * W; i += 32) {
-		int s = first + i / (AXES * W), d = i % (AXES * W) / W;
+#pragma unroll
+	for (int r = 0; r < ROUNDS; r++) {
+		int i = lane + 32 * r;
 
-		t.axis[s][d][i % W] = fxi_kernel_at(c, degree, i % W, points[s].u[d]);
+		u[r] = __shfl_sync(0xffffffffu, place, i / W < 32 ? i / W : 0);
+		v[r] = c[i % W];
+	}
+	for (int d = 1; d <= degree; d++)
+#pragma unroll
+		for (int r = 0; r < ROUNDS; r++)
+			v[r] = v[r] * u[r] + c[d * FXI_WIDTHS + (lane + 32 * r) % W];
+#pragma unroll
+	for (int r = 0; r < ROUNDS; r++) {
+		int i = lane + 32 * r;
+
+		if (i < own * VALUES)
+			t.axis[first + i / VALUES][i % VALUES / W][i % W] = v[r];
 	}
 	__syncwarp();
 	for (int i = lane; i < own * ROWS; i += 32) {
 		int s = first + i / ROWS, row = i % ROWS;
 
-		t.rows[s][row] = AXES == 3 ? t.axis[s][AXES > 1][row % W] * t.axis[s][AXES - 1][row / W] :
+		t.rows[s][row] = AXES == 3 ? t.axis[s][AXES > 1][row / W] * t.axis[s][AXES - 1][row % W] :
 			AXES == 2 ? t.axis[s][AXES - 1][row] : 1;
 	}
 }
@@ -117,7 +139,7 @@ template <int W, int AXES, typename V> struct adder {
 		for (int i = 0; i < L::STEPS; i++) {
 			int row = r0 + i * L::AT_ONCE;
 
-			offset[i] = x + g.pitch * (row % W) + g.plane * (row / W);
+			offset[i] = AXES == 3 ? x + g.pitch * (row / W) + g.plane * (row % W) : x + g.pitch * row;
 			sum[i] = V{};
 		}
 	}
@@ -205,7 +227,7 @@ __global__ static void __launch_bounds__(32 * (ADDERS + MAKERS)) spread_tiles(fx
 		}
 		__syncthreads();
 	}
-	between += (blockIdx.x * (int64_t)n_coils + blockIdx.y * a_block) * g.tile_cells;
+	between += (share.slot * (int64_t)n_coils + blockIdx.y * a_block) * g.tile_cells;
 	for (int i = threadIdx.x; i < coils * g.tile_cells; i += blockDim.x)
 		between[i] = ((V *)memory)[i];
 }
@@ -234,14 +256,13 @@ template <int REACH> struct reached {
 	}
 };
 
-/* fine += what the tiles have, a thread a cell of all coils; first the first share of every tile, then the others. */
+/* fine += what the tiles have, a thread a cell of all coils. */
 template <int REACH, typename V>
 __global__ static void __launch_bounds__(128) merge(fxi_cells g, int n_coils, const uint32_t *first_share, const V *between, V *fine)
 {
 	const int MOST = REACH * REACH * REACH;
 	int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y, z = blockIdx.z;
-	uint32_t first[MOST], n_more[MOST];
-	int place[MOST];
+	int64_t at[MOST], step = (int64_t)n_coils * g.tile_cells;
 	bool any = false, more = false;
 
 	if (x >= g.fine[0] || y >= g.fine[1])
@@ -251,39 +272,48 @@ __global__ static void __launch_bounds__(128) merge(fxi_cells g, int n_coils, co
 	for (int i = 0; i < MOST; i++) {
 		const int a = i % REACH, b = i / REACH % REACH, c = i / (REACH * REACH);
 		int tile = tx.tile[a] + g.n_tiles[0] * (ty.tile[b] + g.n_tiles[1] * tz.tile[c]);
-		bool there = tx.there[a] && ty.there[b] && tz.there[c];
-		uint32_t n = 0;
+		uint32_t first = 0, end = 0;
 
-		first[i] = 0;
-		if (there) {
-			first[i] = first_share[tile];
-			n = first_share[tile + 1] - first[i];
+		if (tx.there[a] && ty.there[b] && tz.there[c]) {
+			first = first_share[tile];
+			end = first_share[tile + 1];
 		}
-		place[i] = n > 0 ? tx.place[a] + g.pitch * ty.place[b] + g.plane * tz.place[c] : -1;
-		n_more[i] = n > 0 ? n - 1 : 0;
-		any = any || n > 0;
-		more = more || n > 1;
+		at[i] = end > first ? first * step + tx.place[a] + g.pitch * ty.place[b] + g.plane * tz.place[c] : -1;
+		any = any || end > first;
+		more = more || end > first + 1;
 	}
 	if (!any)
 		return;
 	fine += x + (int64_t)g.fine[0] * (y + (int64_t)g.fine[1] * z);
-	int64_t step = (int64_t)n_coils * g.tile_cells;
-	for (int coil = 0; coil < n_coils; coil++, fine += g.n, between += g.tile_cells) {
-		V part[MOST], sum = *fine;
+	if (more) {
+		/* of tiles that have several shares, which few cells have: all but the first */
+#pragma unroll
+		for (int i = 0; i < MOST; i++) {
+			const int a = i % REACH, b = i / REACH % REACH, c = i / (REACH * REACH);
+			int tile = tx.tile[a] + g.n_tiles[0] * (ty.tile[b] + g.n_tiles[1] * tz.tile[c]);
+			uint32_t n = at[i] >= 0 ? first_share[tile + 1] - first_share[tile] : 0;
+
+			for (int coil = 0; coil < n_coils && n > 1; coil++) {
+				V sum = V{};
+
+#pragma unroll 4
+				for (uint32_t s = 1; s < n; s++)
+					add(sum, 1, between[at[i] + s * step + coil * g.tile_cells]);
+				add(fine[coil * g.n], 1, sum);
+			}
+		}
+	}
+#pragma unroll 2
+	for (int coil = 0; coil < n_coils; coil++) {
+		V part[MOST], sum = fine[coil * g.n];
 
 #pragma unroll
 		for (int i = 0; i < MOST; i++)
-			part[i] = place[i] >= 0 ? between[first[i] * step + place[i]] : V{};
+			part[i] = at[i] >= 0 ? between[at[i] + coil * g.tile_cells] : V{};
 #pragma unroll
 		for (int i = 0; i < MOST; i++)
 			add(sum, 1, part[i]);
-		if (more)
-#pragma unroll
-			for (int i = 0; i < MOST; i++)
-#pragma unroll 4
-				for (uint32_t s = 1; s <= n_more[i]; s++)
-					add(sum, 1, between[(first[i] + s) * step + place[i]]);
-		*fine = sum;
+		fine[coil * g.n] = sum;
 	}
 }
 

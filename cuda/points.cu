@@ -119,8 +119,12 @@ __device__ static uint32_t below(const uint32_t *keys, uint32_t n, uint64_t key)
 	return from;
 }
 
+/* Counts of a tile's shares, and of those that are large, in the lower and upper half of a number: one scan sums both. */
+#define LARGE (FXI_SHARE / 2)
+#define BOTH ((uint64_t)1 << 32 | 1)
+
 /* A thread a tile: where its samples start, and how many blocks they make. */
-__global__ static void count_shares(fxi_cells g, uint32_t n, const uint32_t *keys, uint32_t *start, uint32_t *count)
+__global__ static void count_shares(fxi_cells g, uint32_t n, const uint32_t *keys, uint32_t *start, uint64_t *count)
 {
 	int64_t t = blockIdx.x * (int64_t)THREADS + threadIdx.x;
 	uint64_t cells = (uint64_t)(g.tile[0] * g.tile[1] * g.tile[2]);
@@ -129,21 +133,26 @@ __global__ static void count_shares(fxi_cells g, uint32_t n, const uint32_t *key
 		return;
 	uint32_t first = below(keys, n, (uint64_t)t * cells), end = t < g.all_tiles ? below(keys, n, (uint64_t)(t + 1) * cells) : first;
 	start[t] = first;
-	count[t] = (end - first + FXI_SHARE - 1) / FXI_SHARE;
+	count[t] = (end - first + FXI_SHARE - 1) / FXI_SHARE * (end - first >= LARGE ? BOTH : 1);
 }
 
-__global__ static void cut(fxi_cells g, const uint32_t *start, const uint32_t *first_share, fxi_share *shares)
+__global__ static void cut(fxi_cells g, const uint32_t *start, const uint64_t *before, uint32_t *first_share, fxi_share *shares)
 {
 	int64_t t = blockIdx.x * (int64_t)THREADS + threadIdx.x;
 
-	if (t >= g.all_tiles)
+	if (t > g.all_tiles)
 		return;
-	uint32_t n = first_share[t + 1] - first_share[t], points = start[t + 1] - start[t];
+	uint32_t slot = (uint32_t)before[t], large = (uint32_t)(before[t] >> 32);
+	first_share[t] = slot;
+	if (t == g.all_tiles)
+		return;
+	uint32_t n = (uint32_t)before[t + 1] - slot, points = start[t + 1] - start[t];
+	uint32_t at = points >= LARGE ? large : (uint32_t)(before[g.all_tiles] >> 32) + slot - large;
 	for (uint32_t s = 0; s < n; s++) {
 		/* alike, to one sample */
 		uint32_t from = (uint32_t)((uint64_t)points * s / n), to = (uint32_t)((uint64_t)points * (s + 1) / n);
 
-		shares[first_share[t] + s] = {start[t] + from, to - from, (uint32_t)t};
+		shares[at + s] = {start[t] + from, to - from, (uint32_t)t, slot + s};
 	}
 }
 
@@ -177,10 +186,11 @@ static int make_shares(fx_math *m, fxi_points *p, const uint32_t *keys)
 {
 	const fxi_cells *g = &p->cells;
 	int tiles = g->all_tiles;
-	fxi_work start(m, tiles + 1, sizeof(uint32_t)), count(m, tiles + 1, sizeof(uint32_t));
+	fxi_work start(m, tiles + 1, sizeof(uint32_t)), counts(m, 2 * ((int64_t)tiles + 1), sizeof(uint64_t));
+	uint64_t *count = (uint64_t *)counts.get(), *before = count + tiles + 1;
 	cudaStream_t s = fxi_stream_of(m);
 	size_t bytes = 0;
-	int status = start.status() != FX_OK ? start.status() : count.status();
+	int status = start.status() != FX_OK ? start.status() : counts.status();
 
 	p->most_shares = (p->n < tiles ? p->n : tiles) + p->n / FXI_SHARE;
 	if (status == FX_OK)
@@ -188,18 +198,15 @@ static int make_shares(fx_math *m, fxi_points *p, const uint32_t *keys)
 	if (status == FX_OK)
 		status = take(m, (void **)&p->first_share, (size_t)(tiles + 1) * sizeof(uint32_t));
 	if (status == FX_OK)
-		status = fxi_cuda_check(m, cub::DeviceScan::ExclusiveSum(nullptr, bytes, (uint32_t *)count.get(), p->first_share, tiles + 1, s),
-			"sorting samples");
+		status = fxi_cuda_check(m, cub::DeviceScan::ExclusiveSum(nullptr, bytes, count, before, tiles + 1, s), "sorting samples");
 	if (status != FX_OK)
 		return status;
 	fxi_work work(m, (int64_t)bytes, 1);
 	if (work.status() != FX_OK)
 		return work.status();
-	count_shares<<<blocks_for(tiles + 1), THREADS, 0, s>>>(*g, (uint32_t)p->n, keys, (uint32_t *)start.get(),
-		(uint32_t *)count.get());
-	status = fxi_cuda_check(m, cub::DeviceScan::ExclusiveSum(work.get(), bytes, (uint32_t *)count.get(), p->first_share, tiles + 1,
-		s), "sorting samples");
-	cut<<<blocks_for(tiles), THREADS, 0, s>>>(*g, (const uint32_t *)start.get(), p->first_share, p->shares);
+	count_shares<<<blocks_for(tiles + 1), THREADS, 0, s>>>(*g, (uint32_t)p->n, keys, (uint32_t *)start.get(), count);
+	status = fxi_cuda_check(m, cub::DeviceScan::ExclusiveSum(work.get(), bytes, count, before, tiles + 1, s), "sorting samples");
+	cut<<<blocks_for(tiles + 1), THREADS, 0, s>>>(*g, (const uint32_t *)start.get(), before, p->first_share, p->shares);
 	return status;
 }
 
@@ -260,10 +267,13 @@ static void choose_tiles(fx_math *m, fxi_cells *g)
 			g->rim[d] = g->tile[d] + g->width[d] - 1;
 			all *= g->n_tiles[d];
 		}
-		/* Tiles of 16 along x: rows and planes as far apart, modulo the banks of shared memory, as a footprint is wide. */
-		g->pitch = g->tile[0] % 16 == 0 ? g->rim[0] + 1 : g->rim[0];
+		/*
+		 * Planes, or rows where there are none, as far apart, modulo the banks of shared memory, as a footprint is wide: what
+		 * a warp adds to at once (nufft_spread.cu) lies in different ones. Tiles of 32 have that with one column more.
+		 */
+		g->pitch = g->n_axes == 2 && g->tile[0] % 16 == 0 ? g->rim[0] + 1 : g->rim[0];
 		g->plane = g->pitch * g->rim[1];
-		while (g->tile[0] % 16 == 0 && g->n_axes == 3 && g->plane % 16 != g->width[0] * g->width[0] % 16)
+		while (g->n_axes == 3 && g->plane % 16 != g->width[0] % 16)
 			g->plane++;
 		g->tile_cells = g->plane * g->rim[2];
 		g->all_tiles = all < INT32_MAX ? (int)all : 0;

@@ -98,6 +98,28 @@ int fxi_sample_type(const fx_fourier *f)
 	return f->spec.type;
 }
 
+/*
+ * What a GPU keeps between the two steps of spreading a chunk (cuda/nufft_spread.cu): tiles with their rims, of coils that are spread
+ * together.
+ */
+static double tile_bytes(const fx_fourier *f, int64_t n_coils)
+{
+	double tile = 1, tiles = 1, bytes;
+	int axes = 0;
+
+	for (int d = 0; d < 3; d++)
+		axes += f->spec.dims[d] > 1;
+	for (int d = 0; d < 3; d++)
+		if (f->spec.dims[d] > 1) {
+			double edge = fmin(axes == 3 ? 8 : axes == 2 ? 32 : 512, (double)f->grid.fine[d]);
+
+			tiles *= ceil((double)f->grid.fine[d] / edge);
+			tile *= edge + f->grid.width;
+		}
+	bytes = (fmin(tiles, FXI_CHUNK) + FXI_CHUNK / 512.0) * tile * (double)fx_type_size(fxi_sample_type(f));
+	return fmax(bytes, fmin(bytes * (double)n_coils, 1.5e9));
+}
+
 /* A double, so that no size overflows. */
 static double bytes_of(const fx_fourier *f, int64_t n_coils)
 {
@@ -111,7 +133,8 @@ static double bytes_of(const fx_fourier *f, int64_t n_coils)
 		/* The image, and a chunk's fixed-point phases and its samples once more. */
 		return image + chunk + FXI_CHUNK * ((double)n_coils * sample + 24);
 	/* The fine grid, a chunk and its sorted points; at the end the image. */
-	return image + chunk + FXI_CHUNK * 40 + (double)f->n_cells * (double)n_coils * sample;
+	return image + chunk + FXI_CHUNK * 40 + (double)f->n_cells * (double)n_coils * sample +
+		(fx_math_on_host(f->m) ? 0 : tile_bytes(f, n_coils));
 }
 
 int64_t fx_fourier_bytes(const fx_fourier *f, int64_t n_coils)
