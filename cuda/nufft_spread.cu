@@ -146,13 +146,23 @@ template <int W, int AXES, typename V> struct adder {
 
 	__device__ void leave()
 	{
-		if (active && before >= 0)
+		/* all loads before any store: the compiler cannot know that they are of different cells */
+		if (active && before >= 0) {
+			V *at = tile + before, there[L::STEPS];
+
+#pragma unroll
+			for (int i = 0; i < L::STEPS; i++)
+				if (i < L::STEPS - 1 || last)
+					there[i] = at[offset[i]];
 #pragma unroll
 			for (int i = 0; i < L::STEPS; i++) {
-				if (i < L::STEPS - 1 || last)
-					add(tile[before + offset[i]], 1, sum[i]);
+				if (i < L::STEPS - 1 || last) {
+					add(there[i], 1, sum[i]);
+					at[offset[i]] = there[i];
+				}
 				sum[i] = V{};
 			}
+		}
 		__syncwarp();
 	}
 
@@ -354,7 +364,9 @@ template <typename V> static int spread(fx_math *m, const fxi_points *p, int64_t
 	const fxi_cells *g = &p->cells;
 	double each = (double)p->most_shares * (double)g->tile_cells * sizeof(V);
 	int64_t together = each * (double)n_coils <= BETWEEN_BYTES ? n_coils : (int64_t)(BETWEEN_BYTES / each);
-	int a_block = fxi_coils_a_block(g, n_coils, ADDERS, TILE_BUDGET), status = FX_OK;
+	/* beside the tables, of at most 20 kB (choose_tiles) */
+	size_t room = fxi_queue(m)->shared_limit - 20480;
+	int a_block = fxi_coils_a_block(g, n_coils, ADDERS, room < TILE_BUDGET ? room : TILE_BUDGET), status = FX_OK;
 
 	together = together < 1 ? 1 : together;
 	if (together > a_block)
