@@ -127,9 +127,10 @@ def records(scratch, scan):
     check("the unit of the trajectory is told", "cycles/voxel" in loud.stderr, loud.stderr)
     expect("wrong backend", ["run", "gridding", scan, "-o", out + "2", "--backend", "gpu"], 2, err=["gpu"])
     for kernel in ("scatter", "gather", "registers", "constant", "aos", "hardware", "tuned"):
-        expect(f"kernel {kernel} on a host", ["run", "gridding", scan, "-o", os.path.join(scratch, kernel), "--set", "fhd.method=direct",
+        expect(f"kernel {kernel} on a host", ["run", "direct", scan, "-o", os.path.join(scratch, kernel), "--set", "fhd.method=direct",
                                               "--set", f"fhd.kernel={kernel}"], 1, err=["host", kernel])
-    expect("a kernel of another method", ["run", "gridding", scan, "-o", os.path.join(scratch, "other"), "--set", "fhd.kernel=aos"], 1,
+    expect("a kernel of another method", ["run", "direct", scan, "-o", os.path.join(scratch, "other"), "--set", "fhd.method=nufft", "--set",
+                                          "fhd.kernel=aos"], 1,
            err=["aos", "method=direct"])
     expect("wrong threads", ["run", "gridding", scan, "-o", out + "2", "--threads", "-1"], 2, err=["--threads"])
     expect("wrong group", ["run", "gridding", scan, "-o", out + "2", "--group", "datset"], 2, err=["datset", "dataset"])
