@@ -92,7 +92,8 @@ template <int VOXELS, int UNROLL> static int launch(fx_math *m, const fx_direct_
 	cudaError_t e = cudaSuccess;
 
 	if (p->shared == 1) {
-		in_shared<VOXELS, UNROLL><<<blocks, p->block, (size_t)p->chunk * sizeof(fxi_ladder_sample), stream>>>(*l, p->chunk);
+		/* 16 bytes are loaded where the last sample has 4 left, so there are some behind it */
+		in_shared<VOXELS, UNROLL><<<blocks, p->block, (size_t)p->chunk * sizeof(fxi_ladder_sample) + 16, stream>>>(*l, p->chunk);
 		return fxi_cuda_launched(m, "the tuned sums");
 	}
 	for (int first = 0; first < l->n_samples && e == cudaSuccess; first += p->chunk) {
