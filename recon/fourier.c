@@ -126,6 +126,9 @@ static double bytes_of(const fx_fourier *f, int64_t n_coils)
 	double image = (double)f->n_voxels * (double)n_coils * (double)fx_type_size(f->spec.type);
 	double sample = (double)fx_type_size(fxi_sample_type(f)), chunk = FXI_CHUNK * (3 * sizeof(double) + (double)n_coils * sample);
 
+	if (f->spec.method == FX_FOURIER_SEPARABLE && !fx_math_on_host(f->m))
+		/* The image, a chunk, the factors of a slice of it, and what parts of it make of a small image (cuda/separable.cu). */
+		return image + chunk + 1e8 + fmin(16 * image, 2.7e8);
 	if (f->spec.method == FX_FOURIER_SEPARABLE)
 		/* The image, a chunk, and what each thread makes products in. */
 		return image + chunk + SEPARABLE_BYTES * (double)f->m->n_threads * (f->spec.type == FX_CF32 ? 1 : 2);
