@@ -8,6 +8,7 @@
 #include <cub/device/device_scan.cuh>
 
 static const int THREADS = 128;
+static const int FEW = 16384, SHARES = 8; /* fibres below which several warps gather one, and how many */
 
 __global__ static void judge(fxi_track_gather g)
 {
@@ -136,26 +137,33 @@ __global__ static void describe(fxi_track_gather g, target t)
 	v[FX_VALUE_SEED] = two ? (float)h[1].n : 0;
 }
 
-/* A warp a fibre: the second half backwards, then the first; Riemannian length counts from the first point of all. */
+/*
+ * A warp, or several where fibres are few, a fibre: the second half backwards, then the first; Riemannian length counts from the first point of all.
+ * Four points a thread are on their way at once.
+ */
 __global__ static void join(fxi_track_gather g, int64_t n_fibres, const float4 *points, int64_t cap, const int64_t *bases, target t)
 {
-	int64_t place = (blockIdx.x * (int64_t)blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
+	int64_t place = (blockIdx.x * (int64_t)blockDim.x + threadIdx.x) / 32;
 
 	if (place >= n_fibres)
 		return;
-	int64_t seed = t.seeds[place], half = seed * g.directions, to = g.first[seed], n = g.first[seed + 1] - to;
-	int64_t n_back = g.directions == 2 ? g.halves[half + 1].n : 0;
+	int64_t seed = t.seeds[place], half = seed * g.directions, to = g.first[seed];
+	int n = (int)(g.first[seed + 1] - to), n_back = g.directions == 2 ? g.halves[half + 1].n : 0, apart = 32 * (int)gridDim.y;
 	float before = g.directions == 2 ? g.halves[half + 1].riemann : 0;
-	const float *ahead = (const float *)(points + (bases ? bases[half] : half * cap));
-	const float *back = g.directions == 2 ? (const float *)(points + (bases ? bases[half + 1] : (half + 1) * cap)) : ahead;
+	const float4 *ahead = points + (bases ? bases[half] : half * cap);
+	const float4 *back = g.directions == 2 ? points + (bases ? bases[half + 1] : (half + 1) * cap) : ahead;
 
-	for (int64_t k = lane; k < 3 * n; k += 32) {
-		int64_t i = k / 3, part = k - 3 * i;
+#pragma unroll 4
+	for (int i = (int)(threadIdx.x % 32) + 32 * (int)blockIdx.y; i < n; i += apart) {
+		float4 q = __ldcs(i < n_back ? back + (n_back - 1 - i) : ahead + (i - n_back));
+		float *p = t.points + 3 * (to + i);
 
-		t.points[3 * to + k] = __ldcs(i < n_back ? back + 4 * (n_back - 1 - i) + part : ahead + 4 * (i - n_back) + part);
+		p[0] = q.x;
+		p[1] = q.y;
+		p[2] = q.z;
+		if (t.riemann)
+			t.riemann[to + i] = i < n_back ? before - q.w : before + q.w;
 	}
-	for (int64_t i = lane; t.riemann && i < n; i += 32)
-		t.riemann[to + i] = i < n_back ? before - __ldcs(back + 4 * (n_back - 1 - i) + 3) : before + __ldcs(ahead + 4 * (i - n_back) + 3);
 }
 
 int fxi_track_collect(fx_math *m, const fxi_track_gather *g, const float4 *points, int64_t cap, const int64_t *bases, fx_track_arrays *out)
@@ -170,7 +178,9 @@ int fxi_track_collect(fx_math *m, const fxi_track_gather *g, const float4 *point
 		return use.ready();
 	if (n_fibres > 0) {
 		describe<<<(unsigned)((g->n + THREADS - 1) / THREADS), THREADS, 0, stream>>>(*g, t);
-		join<<<(unsigned)((32 * n_fibres + THREADS - 1) / THREADS), THREADS, 0, stream>>>(*g, n_fibres, points, cap, bases, t);
+		dim3 grid((unsigned)((32 * n_fibres + THREADS - 1) / THREADS), n_fibres < FEW ? SHARES : 1);
+
+		join<<<grid, THREADS, 0, stream>>>(*g, n_fibres, points, cap, bases, t);
 	}
 	return use.done("gathering the fibres");
 }

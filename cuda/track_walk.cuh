@@ -15,7 +15,8 @@ namespace track {
 static const unsigned FULL = 0xffffffffu;
 static const int BLOCK = 128;
 static const int STEPS_A_ROUND = 4;
-static const int WARPS_EACH = 8; /* of a multiprocessor that is not full: two a scheduler hide each other's waits */
+/* Warps of a multiprocessor that is not full: two a scheduler hide each other's waits; texture units would rather have one, of more threads. */
+static const int WARPS_EACH = 8, WARPS_OF_TEXTURES = 4;
 
 /* Where a fibre is; hi and row make lane's share of (x, y, z in RAS, Riemannian length) of it. */
 template <int LANES> struct state {
@@ -381,7 +382,7 @@ template <class PATH, bool RULES> static int launch(fx_math *m, fxi_walk w)
 
 	if (status != FX_OK)
 		return status;
-	int64_t thin = (w.n_items + (int64_t)processors * WARPS_EACH - 1) / ((int64_t)processors * WARPS_EACH);
+	int64_t spread = (int64_t)processors * (w.view.textures[0] ? WARPS_OF_TEXTURES : WARPS_EACH), thin = (w.n_items + spread - 1) / spread;
 	w.view.look_ahead = thin < most;
 	w.per_warp = (int)(thin < 1 ? 1 : thin < most ? thin : most);
 	int64_t blocks = (w.n_items + (int64_t)w.per_warp * warps - 1) / ((int64_t)w.per_warp * warps);
