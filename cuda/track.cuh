@@ -30,7 +30,6 @@ struct fxi_track_view {
 	const uint8_t *corners;      /* {x, y, z}: bit c says whether corner c of the cell is in the mask; NULL: no mask */
 	const float *fa, *md;
 	const uint32_t *bits;        /* of fx_track_keep, or NULL */
-	bool look_ahead;             /* few fibres: none hides another's wait for memory */
 };
 
 /** A seed as it sets out. */
@@ -47,8 +46,7 @@ struct fxi_track_half {
 	int stop;
 	float length, riemann, drift;
 	uint32_t seen;
-	uint32_t asked;              /* of no meaning: see track_cell.cuh */
-	int padding;
+	int padding[2];
 };
 
 /** One launch. */

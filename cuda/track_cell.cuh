@@ -93,34 +93,8 @@ template <int T> struct corners {
 	}
 };
 
-/*
- * Asks for what will be loaded soon, so that it is near then. The words are looked at only when the next are asked for, and what they come to
- * is kept, or the compiler would not ask at all. Where ON is false nothing is asked for: it would cost registers of many fibres.
- */
-template <bool ON> struct ahead {
-	uint32_t words[8], kept;
-
-	__device__ void none_asked()
-	{
-		kept = 0;
-		for (int i = 0; i < 8; i++)
-			words[i] = 0;
-	}
-	__device__ void ask(int i, const void *p)
-	{
-		kept ^= words[i];
-		words[i] = __ldg((const uint32_t *)p);
-	}
-	__device__ uint32_t trace() const { return kept; }
-};
-template <> struct ahead<false> {
-	__device__ void none_asked() {}
-	__device__ void ask(int, const void *) {}
-	__device__ uint32_t trace() const { return 0; }
-};
-
 /* STRIDE floats a voxel. */
-template <int T, int STRIDE> struct plain_cell : corners<T>, ahead<T == 1 && STRIDE == 24> {
+template <int T, int STRIDE> struct plain_cell : corners<T> {
 	__device__ void load(const fxi_track_view &g, const int c[3], int first)
 	{
 		uint32_t base = voxel_of(g, c);
@@ -151,19 +125,10 @@ template <int T, int STRIDE> struct plain_cell : corners<T>, ahead<T == 1 && STR
 			}
 		}
 	}
-
-	__device__ void ask_for(const fxi_track_view &g, const int c[3], int first)
-	{
-		uint32_t base = voxel_of(g, c);
-
-#pragma unroll
-		for (int i = 0; i < 8; i++)
-			this->ask(i, (const float2 *)g.field + (STRIDE / 2 * (base + corner_of(g, i)) + 3u * (uint32_t)first));
-	}
 };
 
 /* A tensor in sixteen bytes; OF tensors a voxel. */
-template <int T, int OF> struct half_cell : corners<T>, ahead<T == 1 && OF == 4> {
+template <int T, int OF> struct half_cell : corners<T> {
 	__device__ void load(const fxi_track_view &g, const int c[3], int first)
 	{
 		uint32_t base = voxel_of(g, c);
@@ -184,15 +149,6 @@ template <int T, int OF> struct half_cell : corners<T>, ahead<T == 1 && OF == 4>
 				to[4] = d.x;
 				to[5] = d.y;
 			}
-	}
-
-	__device__ void ask_for(const fxi_track_view &g, const int c[3], int first)
-	{
-		uint32_t base = voxel_of(g, c);
-
-#pragma unroll
-		for (int i = 0; i < 8; i++)
-			this->ask(i, (const uint4 *)g.packed + (OF * (base + corner_of(g, i)) + (uint32_t)first));
 	}
 };
 
@@ -236,7 +192,7 @@ __device__ static __noinline__ void differ(const float *field, uint32_t i, uint3
  * Six numbers a voxel: tensor 0 is g, tensor 1 + a its derivative along axis a, taken when the cell is entered. Where nothing is near a border,
  * all are half a sum or half a difference of two voxels, g of one voxel twice: threads of all tensors do the same.
  */
-template <int T> struct compact_cell : corners<T>, ahead<false> {
+template <int T> struct compact_cell : corners<T> {
 	__device__ void load(const fxi_track_view &g, const int c[3], int first)
 	{
 		const float *field = (const float *)g.packed;
@@ -277,15 +233,11 @@ template <int T> struct compact_cell : corners<T>, ahead<false> {
 				}
 		}
 	}
-
-	__device__ void ask_for(const fxi_track_view &, const int *, int) {}
 };
 
 /* N textures of four numbers: what the units give, each time. */
-template <int T> struct texture_cell : ahead<false> {
-	__device__ void load(const fxi_track_view &, const int *, int) {}
-	__device__ void ask_for(const fxi_track_view &, const int *, int) {}
-	__device__ void eval(const fxi_track_view &g, const int c[3], const float f[3], float out[T][6]) const
+template <int T> struct texture_cell {
+	__device__ void load(const fxi_track_view &, const int *, int) {}	__device__ void eval(const fxi_track_view &g, const int c[3], const float f[3], float out[T][6]) const
 	{
 		float x = (float)c[0] + f[0] + 0.5f, y = (float)c[1] + f[1] + 0.5f, z = (float)c[2] + f[2] + 0.5f;
 		float *to = &out[0][0];

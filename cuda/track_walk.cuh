@@ -53,28 +53,6 @@ template <int LANES> struct state {
 	}
 };
 
-/* Asks for the cell behind the face that the fibre is heading for, a voxel away. */
-template <class CELL, class STATE>
-__device__ static inline void look_ahead(const fxi_track_view &g, const STATE &s, const float x[3], CELL &cell, int first)
-{
-	float soonest = 1e30f;
-	int axis = 0, next[3];
-
-#pragma unroll
-	for (int i = 0; i < 3; i++) {
-		float far = s.v[i] > 0 ? 1 - x[i] : x[i], when = far * inverse(fabsf(s.v[i]) + 1e-30f);
-
-		if (when < soonest) {
-			soonest = when;
-			axis = i;
-		}
-	}
-#pragma unroll
-	for (int i = 0; i < 3; i++)
-		next[i] = axis == i ? min(max(s.c[i] + (s.v[i] > 0 ? 1 : -1), 0), g.last[i]) : s.c[i];
-	cell.ask_for(g, next, first);
-}
-
 /*
  * The cell that x lies in becomes the fibre's; x and the fibre's own fraction, both counted from the old one, are counted from it. False where
  * x is outside the volume or not a number.
@@ -101,8 +79,6 @@ __device__ static inline bool settle(const fxi_track_view &g, STATE &s, float x[
 	if (moved) {
 		cell.load(g, s.c, first);
 		s.enter(g, lane);
-		if (g.look_ahead)
-			look_ahead(g, s, x, cell, first);
 	}
 	return inside;
 }
@@ -158,7 +134,6 @@ template <class PATH, bool RULES> struct fibre {
 			s.v[i] = 0;
 		}
 		path.begin(lane);
-		path.cell.none_asked();
 	}
 
 	/* The next half of the queue, for groups that have none. All threads of the warp come here. */
@@ -226,7 +201,6 @@ template <class PATH, bool RULES> struct fibre {
 			h->riemann = here_riemann;
 			h->drift = drift;
 			h->seen = seen;
-			h->asked = path.cell.trace();
 		}
 	}
 
@@ -383,7 +357,6 @@ template <class PATH, bool RULES> static int launch(fx_math *m, fxi_walk w)
 	if (status != FX_OK)
 		return status;
 	int64_t spread = (int64_t)processors * (w.view.textures[0] ? WARPS_OF_TEXTURES : WARPS_EACH), thin = (w.n_items + spread - 1) / spread;
-	w.view.look_ahead = thin < most;
 	w.per_warp = (int)(thin < 1 ? 1 : thin < most ? thin : most);
 	int64_t blocks = (w.n_items + (int64_t)w.per_warp * warps - 1) / ((int64_t)w.per_warp * warps);
 	if (blocks > (int64_t)held * processors)
