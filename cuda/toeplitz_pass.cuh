@@ -231,28 +231,38 @@ template <int L> struct fxi_columns {
 	static const int T = fxi_split<L>::B, COLUMNS = 16;
 };
 
+/* e^{SIGN 2 pi i k / L}: from a table of e^{-2 pi i k / L} where there is one, which costs a third of computing it. */
+template <int L, int SIGN> __device__ static inline float2 fxi_turn(int k, const float2 *roots)
+{
+	float2 w;
+
+	if (roots) {
+		w = roots[k];
+		w.y *= -SIGN;
+	} else {
+		sincospif(SIGN * 2.0f * (float)k / (float)L, &w.y, &w.x);
+	}
+	return w;
+}
+
 template <int L, int SIGN, int IN, int OUT, typename GET, typename PUT>
-__device__ static inline void fxi_column(int column, int thread, float2 *shared, GET get, PUT put)
+__device__ static inline void fxi_column(int column, int thread, float2 *shared, const float2 *roots, GET get, PUT put)
 {
 	constexpr int A = fxi_split<L>::A, B = fxi_split<L>::B, C = fxi_columns<L>::COLUMNS;
 	float2 v[A];
-	float s, c;
 
 #pragma unroll
 	for (int i = 0; i < A; i++)
 		v[i] = i * B < IN ? get(i, thread + i * B) : make_float2(0, 0);
 	fxi_fft<A, SIGN>::run(v);
-	sincospif(SIGN * 2.0f * (float)thread / (float)L, &s, &c);
-	float2 step = make_float2(c, s), twiddle = make_float2(1, 0);
+	float2 step = fxi_turn<L, SIGN>(thread, roots), twiddle = make_float2(1, 0);
 #pragma unroll
 	for (int k = 0; k < A; k++) {
 		shared[(thread * A + k) * C + column] = fxi_mul(v[fxi_reversed(k, A)], twiddle);
-		if (k % 4 == 3) {
-			sincospif(SIGN * 2.0f * (float)(thread * (k + 1)) / (float)L, &s, &c);
-			twiddle = make_float2(c, s);
-		} else {
+		if (k % 4 == 3 && k < A - 1)
+			twiddle = fxi_turn<L, SIGN>(thread * (k + 1), roots);
+		else
 			twiddle = fxi_mul(twiddle, step);
-		}
 	}
 	__syncthreads();
 #pragma unroll
@@ -280,7 +290,7 @@ template <int L> __global__ static void fxi_grow_columns_kernel(int64_t width, c
 	const float2 *from = in + blockIdx.y * (width * (L / 2)) + column;
 	float2 *to = out + blockIdx.y * (width * L) + column;
 
-	fxi_column<L, -1, L / 2, L>(threadIdx.x, threadIdx.y, memory,
+	fxi_column<L, -1, L / 2, L>(threadIdx.x, threadIdx.y, memory, nullptr,
 		[&](int, int i) { return there ? from[i * width] : make_float2(0, 0); },
 		[&](int, int k, float2 v) {
 			if (there)
@@ -296,7 +306,7 @@ template <int L> __global__ static void fxi_shrink_columns_kernel(int64_t width,
 	const float2 *from = in + blockIdx.y * (width * L) + column;
 	float2 *to = out + blockIdx.y * (width * (L / 2)) + column;
 
-	fxi_column<L, 1, L, L / 2>(threadIdx.x, threadIdx.y, memory,
+	fxi_column<L, 1, L, L / 2>(threadIdx.x, threadIdx.y, memory, nullptr,
 		[&](int, int i) { return there ? from[i * width] : make_float2(0, 0); },
 		[&](int, int k, float2 v) {
 			if (there)
@@ -313,38 +323,31 @@ fxi_turn_columns_kernel(int64_t width, int64_t n_coils, float norm, const float 
 {
 	constexpr int A = fxi_split<L>::A, B = fxi_split<L>::B, C = fxi_columns<L>::COLUMNS;
 	extern __shared__ float2 memory[];
+	__shared__ float2 roots[L];
 	int64_t column = blockIdx.x * (int64_t)C + threadIdx.x;
 	bool there = column < width;
 	float factor[A];
 
+	for (int k = threadIdx.y * C + threadIdx.x; k < L; k += B * C)
+		roots[k] = fxi_turn<L, -1>(k, nullptr);
 	/* output k = ka + A kb of thread ka, in the order that fxi_column puts them */
 #pragma unroll
 	for (int j = 0; j < A / B; j++)
 #pragma unroll
 		for (int kb = 0; kb < B; kb++)
 			factor[j * B + kb] = there ? norm * spectrum[column + width * (threadIdx.y + j * B + A * kb)] : 0;
+	__syncthreads();
 	for (int64_t c = 0; c < n_coils; c++) {
 		float2 *at = a + c * (width * (L / 2)) + column;
 		float2 kept[A];
 
-		fxi_column<L, -1, L / 2, L>(threadIdx.x, threadIdx.y, memory,
+		fxi_column<L, -1, L / 2, L>(threadIdx.x, threadIdx.y, memory, roots,
 			[&](int, int i) { return there ? at[i * width] : make_float2(0, 0); },
 			[&](int slot, int, float2 v) { kept[slot] = make_float2(factor[slot] * v.x, factor[slot] * v.y); });
 		__syncthreads();
-		/* back into shared memory in natural order, and on from there */
-#pragma unroll
-		for (int j = 0; j < A / B; j++)
-#pragma unroll
-			for (int kb = 0; kb < B; kb++)
-				memory[(threadIdx.y + j * B + A * kb) * C + threadIdx.x] = kept[j * B + kb];
-		__syncthreads();
-		float2 v[A];
-#pragma unroll
-		for (int i = 0; i < A; i++)
-			v[i] = memory[(threadIdx.y + i * B) * C + threadIdx.x];
-		__syncthreads();
-		fxi_column<L, 1, L, L / 2>(threadIdx.x, threadIdx.y, memory,
-			[&](int slot, int) { return v[slot]; },
+		/* A thread's outputs t + B (j + A/B kb) are the very inputs t + B i that it needs on the way back: they stay in registers. */
+		fxi_column<L, 1, L, L / 2>(threadIdx.x, threadIdx.y, memory, roots,
+			[&](int i, int) { return kept[i % (A / B) * B + i / (A / B)]; },
 			[&](int, int k, float2 w) {
 				if (there)
 					at[k * width] = w;
