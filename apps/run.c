@@ -45,7 +45,7 @@ struct run {
 	unsigned kinds;       /* what the chain starts from */
 	fxi_progress progress;
 	bool to_user;   /* notes and a summary are wanted, beside warnings and errors */
-	char *backend_name;
+	fx_backend_choice backend;
 	fx_error err;
 };
 
@@ -147,7 +147,6 @@ static int make_chain(struct run *run)
 /* All that can be wrong with the call: nothing was written yet. */
 static int prepare(struct run *run, const char *pipeline)
 {
-	fx_math *math;
 	int status;
 
 	if (fxi_apps_registry(&run->registry) != FX_OK)
@@ -160,12 +159,7 @@ static int prepare(struct run *run, const char *pipeline)
 			run->options->n_threads);
 	if (status != FX_OK)
 		return status;
-	status = fx_math_new(run->options->backend, run->options->n_threads, &run->err, &math);
-	if (status == FX_OK) {
-		run->backend_name = g_strdup(math->ops->name);
-		fx_math_free(math);
-	}
-	return status;
+	return fx_backend_choose(run->options->backend, &run->backend, &run->err);
 }
 
 static int read_header(struct run *run)
@@ -181,7 +175,7 @@ static int read_header(struct run *run)
 static int work(struct run *run)
 {
 	fxi_services services = {.files = run->files, .cache = run->cache, .log = on_log, .log_arg = run};
-	fxi_run_options options = {.backend = run->options->backend, .n_threads = run->options->n_threads,
+	fxi_run_options options = {.backend = run->backend.name, .n_threads = run->options->n_threads,
 		.progress = on_progress, .progress_arg = run};
 	int status;
 
@@ -190,7 +184,8 @@ static int work(struct run *run)
 		options.output = fxi_wire_exit_output;
 		options.output_arg = run->stream.exit;
 	}
-
+	if (strcmp(run->options->backend, "host") != 0)
+		on_log(run, FXI_INFO, NULL, run->backend.why);
 	if (run->source->note)
 		on_log(run, FXI_INFO, NULL, run->source->note);
 	if (run->source->warning)
@@ -216,7 +211,8 @@ static void write_record(struct run *run, int status, const char *started)
 		.input = run->input,
 		.group = run->options->group,
 		.source = run->source,
-		.backend = run->backend_name,
+		.backend_asked = run->options->backend,
+		.backend = &run->backend,
 		.n_threads = run->options->n_threads > 0 ? run->options->n_threads : fx_processors(),
 		.chain = run->chain,
 	};
@@ -247,7 +243,7 @@ static void summarise(struct run *run)
 		fprintf(stderr, "%-20s %10lld %10lld %10.2f %10.2f\n", s.gadget, (long long)s.n_in, (long long)s.n_out, s.busy_s,
 			s.open_s);
 	}
-	fprintf(stderr, "%.2f s in all, on %s with %d threads\n", fxi_progress_seconds(&run->progress), run->backend_name,
+	fprintf(stderr, "%.2f s in all, on %s with %d threads\n", fxi_progress_seconds(&run->progress), run->backend.name,
 		run->options->n_threads > 0 ? run->options->n_threads : fx_processors());
 	for (int64_t i = 0; i < n; i++)
 		fprintf(stderr, "%s/%s\n", run->options->folder, names[i]);
@@ -352,7 +348,6 @@ static int run_with(const struct options *options, const char *pipeline, const c
 	fxi_chain_free(run.chain);
 	fxi_pipeline_free(run.pipeline);
 	fxi_registry_free(run.registry);
-	g_free(run.backend_name);
 	g_strfreev(run.assignments);
 	return result;
 }

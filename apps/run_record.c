@@ -145,6 +145,7 @@ static void put_stage(JsonBuilder *b, const fxi_stage_report *s)
 {
 	json_builder_begin_object(b);
 	put_text(b, "name", s->gadget);
+	put_text(b, "place", s->place[0] ? s->place : NULL);
 	json_builder_set_member_name(b, "properties");
 	json_builder_begin_object(b);
 	for (int64_t i = 0; i < s->n_properties; i++)
@@ -171,6 +172,28 @@ static void put_stage(JsonBuilder *b, const fxi_stage_report *s)
 	json_builder_end_object(b);
 }
 
+/* What was asked for, what it came to and why, and the GPU. */
+static void put_backend(JsonBuilder *b, const fxi_run_record *r)
+{
+	const fx_backend_choice *c = r->backend;
+	char capability[24];
+
+	put_text(b, "backend", c->name);
+	put_text(b, "backend_asked", r->backend_asked);
+	put_text(b, "backend_why", c->why);
+	if (!c->on_device)
+		return;
+	snprintf(capability, sizeof capability, "%d.%d", c->device.major, c->device.minor);
+	json_builder_set_member_name(b, "gpu");
+	json_builder_begin_object(b);
+	put_text(b, "name", c->device.name);
+	put_text(b, "driver", c->device.driver[0] ? c->device.driver : NULL);
+	put_text(b, "compute_capability", capability);
+	put_number(b, "bytes", (double)c->device.bytes);
+	put_number(b, "bytes_free_at_start", (double)c->device.available);
+	json_builder_end_object(b);
+}
+
 static JsonNode *build(const fxi_run_record *r)
 {
 	JsonBuilder *b = json_builder_new();
@@ -184,7 +207,7 @@ static JsonNode *build(const fxi_run_record *r)
 	put_seconds(b, "seconds", r->seconds);
 	put_pipeline(b, r);
 	put_input(b, r);
-	put_text(b, "backend", r->backend);
+	put_backend(b, r);
 	put_number(b, "threads", r->n_threads);
 	json_builder_set_member_name(b, "gadgets");
 	json_builder_begin_array(b);

@@ -15,7 +15,8 @@ typedef struct fxi_run_record {
 	char *const *assignments;       /**< the --set texts; NULL for none */
 	const char *input, *group;      /**< as the user named them; group may be NULL */
 	const fxi_source *source;
-	const char *backend;
+	const char *backend_asked;      /**< as the user named it */
+	const fx_backend_choice *backend;
 	int n_threads;
 	const fxi_chain *chain;
 	const char *const *products;

@@ -72,6 +72,32 @@ static void release(fx_array *a)
 	cudaSetDevice(before);
 }
 
+/*
+ * From the pool. What other streams gave back a moment ago may not be free yet, and what the pool keeps may be in pieces: where there is none,
+ * all of the device's work is waited for and the pool emptied, and then it is asked once more.
+ */
+static int take_memory(fx_math *m, cudaStream_t stream, int64_t bytes, void **out, const char *what)
+{
+	cudaMemPool_t pool;
+	cudaError_t e = cudaMallocAsync(out, (size_t)bytes, stream);
+
+	if (e == cudaErrorMemoryAllocation) {
+		cudaGetLastError();
+		e = cudaDeviceSynchronize();
+		if (e == cudaSuccess)
+			e = cudaDeviceGetDefaultMemPool(&pool, m->device);
+		if (e == cudaSuccess)
+			e = cudaMemPoolTrimTo(pool, 0);
+		if (e == cudaSuccess)
+			e = cudaMallocAsync(out, (size_t)bytes, stream);
+	}
+	if (e == cudaErrorMemoryAllocation) {
+		*out = nullptr;
+		return fxi_cuda_no_memory(m, (double)bytes, what);
+	}
+	return fxi_cuda_check(m, e, what);
+}
+
 static int array_on(fx_math *m, fxi_stream *stream, int type, int n_dims, const int64_t *dims, fx_array **out)
 {
 	fxi_cuda_queue *q = fxi_queue(m);
@@ -88,15 +114,7 @@ static int array_on(fx_math *m, fxi_stream *stream, int type, int n_dims, const 
 		status = fx_math_fail(m, FX_ENOMEM, "no memory for an array");
 	}
 	if (status == FX_OK && (*out)->bytes > 0) {
-		cudaError_t e = cudaMallocAsync(&(*out)->data, (size_t)(*out)->bytes, stream->stream);
-
-		if (e == cudaErrorMemoryAllocation) {
-			cudaGetLastError();
-			status = fx_math_fail(m, FX_ENOMEM, "GPU %d has no %.1f MB left for an array", q->device,
-				(double)(*out)->bytes / 1e6);
-		} else {
-			status = fxi_cuda_check(m, e, "allocating an array");
-		}
+		status = take_memory(m, stream->stream, (*out)->bytes, &(*out)->data, "an array");
 	}
 	(*out)->event = mem;
 	if (status != FX_OK) {
@@ -373,7 +391,9 @@ void fxi_use::add(const fx_array *a, bool write)
 	if (a->place != FX_DEVICE || a->device != q->device)
 		status = fx_math_fail(math, FX_EINVAL, "an array on %s reached an operation of GPU %d; it has to be uploaded first",
 			a->place == FX_DEVICE ? "another GPU" : "the host", q->device);
-	if (status != FX_OK || n == MOST)
+	if (status == FX_OK && n == MOST)
+		status = fx_math_fail(math, FX_EINVAL, "an operation uses more than %d arrays", MOST);
+	if (status != FX_OK)
 		return;
 	mem = memory_of(a);
 	std::lock_guard<std::mutex> guard(mem->lock);
@@ -437,24 +457,38 @@ int fxi_use::done(const char *what)
 fxi_work::fxi_work(fx_math *m, int64_t count, size_t size) : stream(fxi_stream_of(m)), memory(nullptr), state(FX_OK)
 {
 	int64_t bytes = 0;
-	cudaError_t e;
 
 	cudaSetDevice(m->device);
 	if (!fx_mul_size(count, (int64_t)size, &bytes)) {
 		state = fx_math_fail(m, FX_ENOMEM, "work memory of %lld elements is too much", (long long)count);
 		return;
 	}
-	e = bytes > 0 ? cudaMallocAsync(&memory, (size_t)bytes, stream) : cudaSuccess;
-	if (e == cudaErrorMemoryAllocation) {
-		cudaGetLastError();
-		state = fx_math_fail(m, FX_ENOMEM, "GPU %d has no %.1f MB left to work with", m->device, (double)bytes / 1e6);
-	} else {
-		state = fxi_cuda_check(m, e, "allocating work memory");
-	}
+	if (bytes > 0)
+		state = take_memory(m, stream, bytes, &memory, "work memory");
 }
 
 fxi_work::~fxi_work()
 {
 	if (memory)
 		cudaFreeAsync(memory, stream);
+}
+
+fxi_counts::fxi_counts(fx_math *m, int count) : math(m), n(count), state(FX_OK), work(m, count, sizeof(unsigned long long))
+{
+	state = work.status();
+	if (state == FX_OK && n > 0)
+		state = fxi_cuda_check(m, cudaMemsetAsync(work.get(), 0, n * sizeof(unsigned long long), fxi_stream_of(m)), "clearing counts");
+}
+
+int fxi_counts::get(int64_t *out)
+{
+	const unsigned long long *result = (const unsigned long long *)fxi_queue(math)->result;
+	int status = fxi_cuda_check(math, cudaMemcpyAsync(fxi_queue(math)->result, work.get(), n * sizeof *result, cudaMemcpyDeviceToHost,
+		fxi_stream_of(math)), "fetching counts");
+
+	if (status == FX_OK)
+		status = fxi_cuda_check(math, cudaStreamSynchronize(fxi_stream_of(math)), "fetching counts");
+	for (int i = 0; status == FX_OK && i < n; i++)
+		out[i] = (int64_t)result[i];
+	return status;
 }

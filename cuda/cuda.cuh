@@ -62,6 +62,8 @@ static inline cudaStream_t fxi_stream_of(fx_math *m)
 
 /** Explains a CUDA failure: FX_ENOMEM where memory is short, else FX_EIO. FX_OK for success. */
 int fxi_cuda_check(fx_math *m, cudaError_t e, const char *what);
+/** FX_ENOMEM, explained: `bytes` (0: not known) for `what` were not to be had. Clears CUDA's own error. */
+int fxi_cuda_no_memory(fx_math *m, double bytes, const char *what);
 int fxi_cufft_check(fx_math *m, cufftResult e, const char *what);
 /** Behind a launch. */
 int fxi_cuda_launched(fx_math *m, const char *what);
@@ -103,6 +105,21 @@ private:
 	cudaStream_t stream;
 	void *memory;
 	int state;
+};
+
+/** Up to 16 counters on the device, for kernels to add to. */
+class fxi_counts {
+public:
+	fxi_counts(fx_math *m, int n);
+	unsigned long long *device() const { return (unsigned long long *)work.get(); }
+	int status() const { return state; }
+	/** Waits for this queue's work and copies them. */
+	int get(int64_t *out);
+
+private:
+	fx_math *math;
+	int n, state;
+	fxi_work work;
 };
 
 /** An array on the device, not zeroed. */
@@ -186,5 +203,19 @@ int fxi_cuda_track_prepare(fx_math *m, const fx_track_plan *plan, const fx_metri
 void fxi_cuda_track_release(fx_math *m, void *prepared);
 int fxi_cuda_track_batch(fx_math *m, const fx_track_plan *plan, const fx_metric_arrays *metric, void *prepared, const fx_track_keep *keep,
 	const fx_array *starts, fx_track_arrays *out, fx_track_counts *counts);
+/* marks.cu, smooth.cu, tensor.cu, metric.cu */
+int fxi_cuda_marks(fx_math *m, const fx_array *a, unsigned bits, int yes, int no, const fx_array *within, fx_array *out,
+	int64_t counts[9]);
+int fxi_cuda_magnitude(fx_math *m, const fx_array *x, fx_array *out, bool *any);
+int fxi_cuda_tensor_smooth(fx_math *m, const fx_array *tensors, const fx_array *mask, const fx_array *flags, unsigned skip_flags,
+	const double sigma[3], fx_array *out);
+int fxi_cuda_tensor_fit(fx_math *m, const fx_tensor_design *design, const fx_array *const *volumes, const fx_array *mask,
+	const fx_tensor_arrays *out);
+int fxi_cuda_tensor_accumulate(fx_math *m, const double row[7], const fx_array *volume, const fx_array *first, fx_array *sums,
+	fx_array *seen);
+int fxi_cuda_tensor_solve(fx_math *m, const fx_tensor_design *design, const fx_array *sums, const fx_array *seen,
+	const fx_array *mask, const fx_tensor_arrays *out);
+int fxi_cuda_metric_build(fx_math *m, const fx_metric_plan *plan, const fx_array *tensors, const fx_array *mask,
+	const fx_array *flags, const fx_metric_arrays *out, fx_metric_counts *counts);
 
 #endif

@@ -6,7 +6,6 @@
 #include "fit.h"
 
 #include <lapacke.h>
-#include <complex.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -72,17 +71,38 @@ static int choose_volumes(fx_fit *f)
 	return status;
 }
 
+/* On a device all volumes are held at once; on the host they are references to what came. Said before the first one is copied. */
+static int check_memory(fx_fit *f)
+{
+	const int64_t *n = f->info->lattice.dims;
+	/* 38: tensors, S0, residual, mask, flags, and a mask; 29: the sums */
+	double voxels = (double)n[0] * (double)n[1] * (double)n[2], bytes = voxels * (4 * (double)f->n_used + 38 + (f->spec.stream ? 29 : 0));
+	int64_t available;
+	int status;
+
+	if (fx_math_on_host(f->m))
+		return FX_OK;
+	status = fx_math_memory(f->m, &available, NULL);
+	if (status == FX_OK && bytes > (double)available)
+		return fx_math_fail(f->m, FX_ENOMEM, "the fit of %lld volumes of %lld x %lld x %lld voxels takes %.1f GB, and GPU %d has %.1f GB left; "
+			"choose shells (b_min, b_max), or --backend host", (long long)f->n_used, (long long)n[0], (long long)n[1], (long long)n[2],
+			bytes / 1e9, f->m->device, (double)available / 1e9);
+	return status;
+}
+
 int fx_fit_new(fx_math *m, fx_series_info *info, const fx_fit_spec *spec, fx_fit **out)
 {
 	fx_fit *f;
 	int64_t n = info->n_volumes > 0 ? info->n_volumes : 1;
-	int status = FX_OK;
+	int status;
 
 	*out = NULL;
 	if ((spec->method != FX_FIT_OLS && spec->method != FX_FIT_WLS) || spec->reweightings < 0 || !(spec->floor >= 0))
 		return fx_math_fail(m, FX_EINVAL, "a tensor fit is OLS or WLS, with reweightings and a floor that are not negative");
-	if (!m->ops->tensor_fit || !m->ops->tensor_accumulate || !m->ops->tensor_solve)
-		return fx_math_fail(m, FX_ENOTSUP, "the backend '%s' cannot fit tensors", m->ops->name);
+	status = fx_math_need(m, m->ops->tensor_fit && m->ops->tensor_accumulate && m->ops->tensor_solve && m->ops->marks && m->ops->magnitude,
+		"tensor fit");
+	if (status != FX_OK)
+		return status;
 	f = fx_alloc(1, sizeof *f);
 	if (!f)
 		return fx_math_fail(m, FX_ENOMEM, "no memory for a tensor fit");
@@ -96,6 +116,8 @@ int fx_fit_new(fx_math *m, fx_series_info *info, const fx_fit_spec *spec, fx_fit
 		status = fx_math_fail(m, FX_ENOMEM, "no memory for a table of %lld volumes", (long long)n);
 	if (status == FX_OK)
 		status = choose_volumes(f);
+	if (status == FX_OK)
+		status = check_memory(f);
 	if (status != FX_OK) {
 		fx_fit_free(f);
 		return status;
@@ -127,42 +149,24 @@ void fx_fit_shells_text(const fx_fit *f, char *text, size_t size)
 
 /* ---- volumes ---- */
 
-struct magnitude {
-	const fx_cf32 *from;
-	float *to;
-	int64_t n;
-};
-
-#define BLOCK 16384
-
-static void magnitude_block(void *arg, int64_t block)
-{
-	const struct magnitude *a = arg;
-	int64_t end = (block + 1) * BLOCK < a->n ? (block + 1) * BLOCK : a->n;
-
-	for (int64_t i = block * BLOCK; i < end; i++) {
-		double re = crealf(a->from[i]), im = cimagf(a->from[i]);
-
-		a->to[i] = (float)sqrt(re * re + im * im);
-	}
-}
-
+/* The volume where the fit works, as magnitudes. */
 static int keep(fx_fit *f, int64_t volume, fx_array *data)
 {
-	struct magnitude job = {.n = data->n};
-	int status;
+	fx_math *m = f->m;
+	fx_array *there = NULL;
+	bool any;
+	int status = m->ops->upload(m, data, &there);
 
-	if (data->type == FX_F32) {
-		f->kept[volume] = fx_array_ref(data);
+	if (status == FX_OK && there->type == FX_F32) {
+		f->kept[volume] = there;
 		return FX_OK;
 	}
-	status = f->m->ops->array_new(f->m, FX_F32, 3, data->dims, &f->kept[volume]);
-	if (status != FX_OK)
-		return status;
-	job.from = data->data;
-	job.to = f->kept[volume]->data;
-	fx_parallel(f->m->n_threads, (job.n + BLOCK - 1) / BLOCK, magnitude_block, &job);
-	return FX_OK;
+	if (status == FX_OK)
+		status = m->ops->array_new(m, FX_F32, 3, data->dims, &f->kept[volume]);
+	if (status == FX_OK)
+		status = m->ops->magnitude(m, there, f->kept[volume], &any);
+	fx_array_unref(there);
+	return status;
 }
 
 static int add_sums(fx_fit *f, int64_t volume)
@@ -272,19 +276,16 @@ static int new_tensors(fx_fit *f, const fx_array *mask, bool residual, fx_msg **
 		status = m->ops->array_new(m, FX_U8, 3, dims + 1, &t->flags);
 	if (status == FX_OK)
 		status = m->ops->array_new(m, FX_U8, 3, dims + 1, &t->mask);
-	for (int64_t i = 0; status == FX_OK && mask && i < mask->n; i++)
-		((uint8_t *)t->flags->data)[i] = ((const uint8_t *)mask->data)[i] ? 0 : FX_TENSOR_OUTSIDE;
+	if (status == FX_OK && mask)
+		status = m->ops->marks(m, mask, 0xff, 0, FX_TENSOR_OUTSIDE, NULL, t->flags, NULL);
 	return status;
 }
 
 /* What is known once the voxels are done. */
-static void describe(fx_fit *f, const struct series *s, int method, unsigned caveats, fx_tensors *t)
+static int describe(fx_fit *f, const struct series *s, int method, unsigned caveats, fx_tensors *t)
 {
-	const uint8_t *flags = t->flags->data;
 	char shells[SHELLS_TEXT / 2], weights[28] = "";
 
-	for (int64_t i = 0; i < t->mask->n; i++)
-		((uint8_t *)t->mask->data)[i] = !(flags[i] & (FX_TENSOR_OUTSIDE | FX_TENSOR_UNFITTED));
 	fxi_shells_text(f->info, s->use, f->spec.b0_max, shells, sizeof shells);
 	if (method == FX_FIT_WLS)
 		snprintf(weights, sizeof weights, " (%d reweightings)", f->spec.reweightings);
@@ -292,6 +293,7 @@ static void describe(fx_fit *f, const struct series *s, int method, unsigned cav
 	t->caveats = f->info->caveats | caveats;
 	snprintf(t->origin, sizeof t->origin, "%s fit%s of %s; table: %.60s", method == FX_FIT_WLS ? "WLS" : "OLS", weights, shells,
 		f->info->origin);
+	return f->m->ops->marks(f->m, t->flags, FX_TENSOR_OUTSIDE | FX_TENSOR_UNFITTED, 0, 1, NULL, t->mask, NULL);
 }
 
 static int check_mask(fx_fit *f, const fx_array *mask)
@@ -324,7 +326,7 @@ static int fit_all(fx_fit *f, const fx_array *mask, int method, unsigned caveats
 			&(fx_tensor_arrays){.d = t->d, .s0 = t->s0, .residual = t->residual, .flags = t->flags});
 	}
 	if (status == FX_OK)
-		describe(f, &s, method, caveats, fx_msg_tensors(*out));
+		status = describe(f, &s, method, caveats, fx_msg_tensors(*out));
 	free_series(&s);
 	if (status != FX_OK) {
 		fx_drop(*out);
@@ -363,18 +365,12 @@ static int partial_solution(fx_fit *f, fx_tensor_design *design)
 static int fit_dropped(fx_fit *f, const struct series *s, const fx_array *mask, const fx_tensor_arrays *arrays)
 {
 	fx_array *dropped = NULL;
-	bool any = false;
+	int64_t counts[9] = {0};
 	int status = f->m->ops->array_new(f->m, FX_U8, 3, f->seen->dims, &dropped);
 
-	if (status != FX_OK)
-		return status;
-	for (int64_t i = 0; i < dropped->n; i++) {
-		uint8_t here = (((const uint8_t *)f->seen->data)[i] & 1) && (!mask || ((const uint8_t *)mask->data)[i]);
-
-		((uint8_t *)dropped->data)[i] = here;
-		any = any || here;
-	}
-	if (any)
+	if (status == FX_OK)
+		status = f->m->ops->marks(f->m, f->seen, 1, 1, 0, mask, dropped, counts);
+	if (status == FX_OK && counts[8] > 0)
 		status = f->m->ops->tensor_fit(f->m, &s->design.of, s->list, dropped, arrays);
 	fx_array_unref(dropped);
 	return status;
@@ -414,7 +410,7 @@ int fx_fit_provisional(fx_fit *f, const fx_array *mask, fx_msg **out)
 		if (status == FX_OK)
 			status = solve_sums(f, &s, mask, fx_msg_tensors(*out));
 		if (status == FX_OK)
-			describe(f, &s, FX_FIT_OLS, 0, fx_msg_tensors(*out));
+			status = describe(f, &s, FX_FIT_OLS, 0, fx_msg_tensors(*out));
 		free_series(&s);
 	}
 	if (status == FX_OK) {

@@ -32,7 +32,7 @@ static int plan_of(fx_math *m, const fx_lattice *l, const fx_metric_spec *s, fx_
 	int status = fx_lattice_inverse(l, inverse, m->err);
 
 	*plan = (fx_metric_plan){.kind = s->kind, .power = s->power, .floor = s->floor,
-		.csf_md = s->csf == FX_CSF_MASK ? s->csf_md : INFINITY,
+		.csf_md = s->csf == FX_CSF_MASK ? s->csf_md : INFINITY, .count_md = s->csf_md,
 		.skip_flags = (unsigned)FX_TENSOR_OUTSIDE | (unsigned)FX_TENSOR_UNFITTED};
 	for (int i = 0; i < 3 && status == FX_OK; i++)
 		for (int k = 0; k < 3; k++)
@@ -115,6 +115,8 @@ int fx_metric_build(fx_math *m, const fx_tensors *t, const fx_metric_spec *spec,
 	metric->fa = a.fa;
 	metric->md = a.md;
 	metric->mask = a.mask;
+	metric->n_voxels = counts.n_inside;
+	metric->n_above = counts.n_above;
 	metric->caveats = t->caveats;
 	tell(t, spec, &counts, metric->origin);
 	return FX_OK;

@@ -2,106 +2,27 @@
 /*
  * smooth.c - a tensor field averaged with a Gaussian over its mask: noise turns the direction of each tensor by itself, and
  * a sharpened metric follows every turn. What is outside the mask has no weight (normalised convolution, Knutsson & Westin
- * 1993), so nothing leaks in from there. Axis by axis, each line alone: the same bytes whatever the threads.
+ * 1993), so nothing leaks in from there.
  */
 #include "tensor.h"
 
-#include <math.h>
-#include <string.h>
-
-#define CHANNELS 7 /* six components times their weight, and the weight */
-
-struct pass {
-	const float *in;
-	float *out;
-	int64_t n, step, lines_before;  /* voxels of a line, floats between them, lines in the memory of one step */
-	int64_t radius;
-	const double *kernel;           /* of distance 0..radius */
-};
-
-static void smooth_line(void *arg, int64_t line)
-{
-	const struct pass *p = arg;
-	int64_t start = (line / p->lines_before) * p->n * p->step + (line % p->lines_before) * CHANNELS;
-
-	for (int64_t i = 0; i < p->n; i++) {
-		double sum[CHANNELS] = {0};
-		int64_t first = i > p->radius ? i - p->radius : 0, last = i + p->radius < p->n - 1 ? i + p->radius : p->n - 1;
-
-		for (int64_t k = first; k <= last; k++) {
-			const float *v = p->in + start + k * p->step;
-			double w = p->kernel[k > i ? k - i : i - k];
-
-			for (int c = 0; c < CHANNELS; c++)
-				sum[c] += w * (double)v[c];
-		}
-		for (int c = 0; c < CHANNELS; c++)
-			p->out[start + i * p->step + c] = (float)sum[c];
-	}
-}
-
-static bool counts(const fx_tensors *t, int64_t i)
-{
-	const float *d = FX_F32_OF(t->d) + 6 * i;
-
-	if (t->mask && !((const uint8_t *)t->mask->data)[i])
-		return false;
-	if (t->flags && (((const uint8_t *)t->flags->data)[i] & (FX_TENSOR_OUTSIDE | FX_TENSOR_UNFITTED)))
-		return false;
-	for (int c = 0; c < 6; c++)
-		if (!isfinite(d[c]))
-			return false;
-	return true;
-}
-
-static int one_axis(fx_math *m, const int64_t dims[3], int axis, double sigma, const float *in, float *out)
-{
-	int64_t radius = (int64_t)ceil(3 * sigma), before = 1;
-	double *kernel = fx_alloc(radius + 1, sizeof *kernel);
-	struct pass p = {.in = in, .out = out, .n = dims[axis], .radius = radius, .kernel = kernel};
-
-	if (!kernel)
-		return fx_math_fail(m, FX_ENOMEM, "no memory to smooth tensors");
-	for (int64_t i = 0; i <= radius; i++)
-		kernel[i] = exp(-0.5 * (double)(i * i) / (sigma * sigma));
-	for (int a = 0; a < axis; a++)
-		before *= dims[a];
-	p.step = CHANNELS * before;
-	p.lines_before = before;
-	fx_parallel(m->n_threads, dims[0] * dims[1] * dims[2] / dims[axis], smooth_line, &p);
-	fx_free(kernel);
-	return FX_OK;
-}
-
 int fx_tensors_smooth(fx_math *m, const fx_tensors *t, double sigma_mm, fx_array **out)
 {
-	const int64_t *dims = t->d->dims + 1;
-	int64_t voxels = dims[0] * dims[1] * dims[2];
-	double mm[3];
-	float *work[2] = {fx_alloc(voxels, CHANNELS * sizeof(float)), fx_alloc(voxels, CHANNELS * sizeof(float))};
-	int now = 0, status = work[0] && work[1] ? fx_array_new(FX_F32, 4, t->d->dims, out) : FX_ENOMEM;
+	double sigma[3];
+	int status = fx_math_need(m, m->ops->tensor_smooth, "smoothing of tensors");
 
-	fx_lattice_voxel_mm(&t->lattice, mm);
+	*out = NULL;
+	if (status == FX_OK)
+		status = m->ops->array_new(m, FX_F32, 4, t->d->dims, out);
 	if (status != FX_OK)
-		fx_math_fail(m, status, "no memory to smooth %lld tensors", (long long)voxels);
-	for (int64_t i = 0; status == FX_OK && i < voxels; i++)
-		if (counts(t, i)) {
-			memcpy(work[0] + CHANNELS * i, FX_F32_OF(t->d) + 6 * i, 6 * sizeof(float));
-			work[0][CHANNELS * i + 6] = 1;
-		}
-	for (int a = 0; a < 3 && status == FX_OK; a++)
-		if (dims[a] > 1) {
-			status = one_axis(m, dims, a, sigma_mm / mm[a], work[now], work[1 - now]);
-			now = 1 - now;
-		}
-	for (int64_t i = 0; status == FX_OK && i < voxels; i++) {
-		const float *v = work[now] + CHANNELS * i;
-		bool inside = counts(t, i); /* others stay as they are: the mask does not grow */
-
-		for (int c = 0; c < 6; c++)
-			FX_F32_OF(*out)[6 * i + c] = inside ? v[c] / v[6] : FX_F32_OF(t->d)[6 * i + c];
+		return status;
+	fx_lattice_voxel_mm(&t->lattice, sigma);
+	for (int a = 0; a < 3; a++)
+		sigma[a] = sigma_mm / sigma[a];
+	status = m->ops->tensor_smooth(m, t->d, t->mask, t->flags, (unsigned)FX_TENSOR_OUTSIDE | (unsigned)FX_TENSOR_UNFITTED, sigma, *out);
+	if (status != FX_OK) {
+		fx_array_unref(*out);
+		*out = NULL;
 	}
-	fx_free(work[0]);
-	fx_free(work[1]);
 	return status;
 }

@@ -70,56 +70,50 @@ static int mask_here(const struct state *s, fx_ctx *ctx, const fx_lattice *latti
 /* *t (owned) with the file's mask in its own. */
 static int add_mask(const struct state *s, fx_ctx *ctx, fx_msg **t)
 {
-	fx_array *file = NULL, *mask = NULL;
-	const fx_array *own;
+	fx_math *m = fx_math_of(ctx);
+	fx_array *file = NULL, *mask = NULL, *there = NULL, *both = NULL;
 	fx_tensors *to;
 	int status = fx_msg_own(t);
 
 	if (status != FX_OK)
 		return status;
 	to = fx_msg_tensors(*t);
-	own = to->mask;
 	status = mask_here(s, ctx, &to->lattice, &file);
 	if (status == FX_OK && fx_array_new(FX_U8, 3, to->lattice.dims, &mask) != FX_OK)
 		status = fx_fail(ctx, FX_ENOMEM, "no memory for a mask");
 	for (int64_t i = 0; status == FX_OK && i < mask->n; i++) {
 		double v = file->type == FX_F32 ? (double)FX_F32_OF(file)[i] : FX_F64_OF(file)[i];
 
-		((uint8_t *)mask->data)[i] = (v < 0 || v > 0) && (!own || ((const uint8_t *)own->data)[i]); /* not NaN */
+		((uint8_t *)mask->data)[i] = (uint8_t)(v < 0 || v > 0); /* not NaN */
 	}
 	fx_array_unref(file);
 	if (status == FX_OK)
-		fx_slot_take(&to->mask, mask);
+		status = m->ops->upload(m, mask, &there);
+	fx_array_unref(mask);
+	if (status == FX_OK)
+		status = m->ops->array_new(m, FX_U8, 3, to->lattice.dims, &both);
+	if (status == FX_OK)
+		status = m->ops->marks(m, there, 0xff, 1, 0, to->mask, both, NULL);
+	fx_array_unref(there);
+	if (status == FX_OK)
+		fx_slot_take(&to->mask, both);
+	else
+		fx_array_unref(both);
 	return status;
-}
-
-static int64_t count_csf(const fx_tensors *t, double md)
-{
-	int64_t n = 0;
-
-	for (int64_t i = 0; i < t->d->n / 6; i++) {
-		const float *d = FX_F32_OF(t->d) + 6 * i;
-
-		n += (!t->mask || ((const uint8_t *)t->mask->data)[i]) && ((double)d[0] + (double)d[2] + (double)d[5]) / 3 > md;
-	}
-	return n;
 }
 
 static int build(const struct state *s, fx_ctx *ctx, const fx_tensors *t, fx_msg **metric)
 {
 	fx_metric_spec spec = {.kind = s->kind, .power = s->power, .floor = s->floor, .csf = s->csf, .csf_md = s->csf_md,
 		.smooth_mm = s->smooth};
-	int64_t n_csf = count_csf(t, s->csf_md), n = 0;
 	int status = fx_metric_build(fx_math_of(ctx), t, &spec, metric);
-	const fx_array *mask;
+	int64_t n_csf;
 
 	if (status != FX_OK)
 		return status;
-	mask = fx_msg_metric(*metric)->mask;
-	for (int64_t i = 0; i < mask->n; i++)
-		n += ((const uint8_t *)mask->data)[i] != 0;
+	n_csf = fx_msg_metric(*metric)->n_above;
 	fx_record_text(ctx, "kind", kinds[s->kind]);
-	fx_record_number(ctx, "n_voxels", (double)n);
+	fx_record_number(ctx, "n_voxels", (double)fx_msg_metric(*metric)->n_voxels);
 	fx_record_number(ctx, "n_above_csf_md", (double)n_csf);
 	if (s->csf == FX_CSF_KEEP && s->kind != FX_METRIC_ADJUGATE && n_csf > 0)
 		fx_warn(ctx, "CSF is cheaper than white matter under kind=%s: %lld voxels with a mean diffusivity above %g um^2/ms are open to "
@@ -170,6 +164,6 @@ const fx_gadget fx_plugin = {
 		"van Aart, Sepasian, Jalba, Vilanova, Int. J. Biomed. Imaging 2011; Fuster, Dela Haije, Tristan-Vega, "
 		"Plantinga, Westin, Florack, J. Math. Imaging Vis. 54:1 (2016).",
 	.props = props, .state_size = sizeof(struct state),
-	.takes = FX_TENSORS, .gives = FX_TENSORS | FX_METRIC, .needs = FX_TENSORS, .places = FX_HOST,
+	.takes = FX_TENSORS, .gives = FX_TENSORS | FX_METRIC, .needs = FX_TENSORS, .places = FX_HOST | FX_DEVICE,
 	.open = open_gadget, .process = process, .close = close_gadget,
 };

@@ -72,16 +72,10 @@ static int open_fit(struct state *s, fx_ctx *ctx)
 	return FX_OK;
 }
 
-static bool has_signal(const fx_array *a)
-{
-	for (int64_t i = 0; i < a->n; i++)
-		if (a->type == FX_CF32 ? FX_CF32_OF(a)[i] != 0 : a->type == FX_F32 && FX_F32_OF(a)[i] > 0)
-			return true;
-	return a->n == 0;
-}
-
 static int add(struct state *s, fx_ctx *ctx, const fx_series *item)
 {
+	fx_math *m = fx_math_of(ctx);
+	bool any = false;
 	int status = FX_OK;
 
 	if (s->info && s->info != item->info)
@@ -92,10 +86,12 @@ static int add(struct state *s, fx_ctx *ctx, const fx_series *item)
 	}
 	if (status == FX_OK)
 		status = fx_fit_add(s->fit, item->volume, item->data);
+	if (status == FX_OK)
+		status = m->ops->magnitude(m, item->data, NULL, &any);
 	if (status != FX_OK)
 		return status;
 	s->n_came++;
-	if (!has_signal(item->data) && s->n_empty++ == 0)
+	if (!any && item->data->n > 0 && s->n_empty++ == 0)
 		s->first_empty = item->volume;
 	s->last_volume_s = now_s();
 	return FX_OK;
@@ -104,14 +100,13 @@ static int add(struct state *s, fx_ctx *ctx, const fx_series *item)
 /* Counts of the final tensors, and what they say of the data. */
 static int judge(fx_ctx *ctx, const struct state *s, const fx_tensors *t)
 {
-	const uint8_t *flags = t->flags->data;
-	int64_t n[8] = {0}, fitted = 0, inside;
+	fx_math *m = fx_math_of(ctx);
+	int64_t n[9], fitted, inside;
+	int status = m->ops->marks(m, t->flags, FX_TENSOR_OUTSIDE | FX_TENSOR_UNFITTED, 0, 1, NULL, NULL, n);
 
-	for (int64_t i = 0; i < t->flags->n; i++) {
-		for (int bit = 0; bit < 8; bit++)
-			n[bit] += flags[i] >> bit & 1;
-		fitted += !(flags[i] & (FX_TENSOR_OUTSIDE | FX_TENSOR_UNFITTED));
-	}
+	if (status != FX_OK)
+		return status;
+	fitted = n[8];
 	inside = fitted + n[1];
 	fx_record_count(ctx, "voxels", fitted);
 	fx_record_count(ctx, "unfitted", n[1]);
@@ -221,6 +216,6 @@ const fx_gadget fx_plugin = {
 		"weighting or were fitted without some of their signals. Refuses tables of fewer than two b-values, or whose directions do "
 		"not determine a tensor. Source: Veraart et al., NeuroImage 81:335 (2013).",
 	.props = props, .state_size = sizeof(struct state),
-	.takes = FX_SERIES, .gives = FX_TENSORS, .needs = FX_SERIES, .places = FX_HOST,
+	.takes = FX_SERIES, .gives = FX_TENSORS, .needs = FX_SERIES, .places = FX_HOST | FX_DEVICE,
 	.process = process, .flush = flush, .close = close_gadget,
 };

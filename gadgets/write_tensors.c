@@ -158,15 +158,35 @@ static int write_one(const struct state *s, fx_ctx *ctx, const fx_tensors *t, in
 	return status;
 }
 
+static int write_all(const struct state *s, fx_ctx *ctx, const fx_tensors *t)
+{
+	fx_math *m = fx_math_of(ctx);
+	fx_tensors here = *t;
+	fx_array **slots[] = {&here.d, &here.s0, &here.residual, &here.mask, &here.flags};
+	int status = FX_OK;
+
+	/* Copies on the host of what may lie on a device: the message passes on as it came, and nobody copies it back. */
+	for (size_t i = 0; i < sizeof slots / sizeof slots[0]; i++) {
+		const fx_array *from = *slots[i];
+
+		*slots[i] = NULL;
+		if (status == FX_OK && from)
+			status = m->ops->download(m, from, slots[i]);
+	}
+	for (int file = 0; status == FX_OK && file < N_FILES; file++)
+		if (s->wanted[file])
+			status = write_one(s, ctx, &here, file);
+	for (size_t i = 0; i < sizeof slots / sizeof slots[0]; i++)
+		fx_array_unref(*slots[i]);
+	return status;
+}
+
 static int process(void *self, fx_ctx *ctx, fx_msg *msg)
 {
 	struct state *s = self;
 	const fx_tensors *t = fx_msg_tensors(msg);
-	int status = FX_OK;
+	int status = write_all(s, ctx, t);
 
-	for (int file = 0; status == FX_OK && file < N_FILES; file++)
-		if (s->wanted[file])
-			status = write_one(s, ctx, t, file);
 	if (status != FX_OK) {
 		fx_drop(msg);
 		return fx_fail(ctx, status, "cannot write the tensors");
@@ -190,6 +210,6 @@ const fx_gadget fx_plugin = {
 		"was not corrected for is said in a header extension of each file. s0, residual and flags are left out where the tensors came "
 		"without them. Tensors pass on.",
 	.props = props, .state_size = sizeof(struct state),
-	.takes = FX_TENSORS, .gives = FX_TENSORS, .needs = FX_TENSORS, .places = FX_HOST,
+	.takes = FX_TENSORS, .gives = FX_TENSORS, .needs = FX_TENSORS, .places = FX_HOST | FX_DEVICE,
 	.open = open_gadget, .process = process,
 };

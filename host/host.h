@@ -49,6 +49,11 @@ int fxi_host_coil_mix(fx_math *m, const fx_array *matrix, const fx_array *in, fx
 int fxi_host_walsh(fx_math *m, const fx_array *coils, int radius, int n_iterations, fx_array *maps);
 
 /* metric.c */
+int fxi_host_marks(fx_math *m, const fx_array *a, unsigned bits, int yes, int no, const fx_array *within, fx_array *out,
+	int64_t counts[9]);
+int fxi_host_magnitude(fx_math *m, const fx_array *x, fx_array *out, bool *any);
+int fxi_host_tensor_smooth(fx_math *m, const fx_array *tensors, const fx_array *mask, const fx_array *flags, unsigned skip_flags,
+	const double sigma[3], fx_array *out);
 int fxi_host_metric_build(fx_math *m, const fx_metric_plan *plan, const fx_array *tensors, const fx_array *mask,
 	const fx_array *flags, const fx_metric_arrays *out, fx_metric_counts *counts);
 

@@ -23,7 +23,7 @@ struct job {
 	uint8_t *mask;
 	double to_g[3][3];            /* A^T: g' = A^T g A */
 	fx_math *m;
-	_Atomic int64_t n_inside, n_floored, n_bad, n_csf;
+	_Atomic int64_t n_inside, n_floored, n_bad, n_csf, n_above;
 	atomic_bool canceled;
 };
 
@@ -51,7 +51,7 @@ struct lanes_of_row {
 };
 
 /* Voxels that the caller leaves out, or whose tensor says nothing, become the unit tensor and stay outside. */
-static int64_t load(const struct job *j, int64_t at, int n, struct lanes_of_row *r)
+static int64_t load(const struct job *j, int64_t at, int n, struct lanes_of_row *r, int64_t *n_above)
 {
 	int64_t n_bad = 0;
 
@@ -66,6 +66,7 @@ static int64_t load(const struct job *j, int64_t at, int n, struct lanes_of_row 
 			finite = finite && fabsf(from[c]) < 1e12f;
 		r->in[l] = finite;
 		n_bad += wanted && !finite;
+		*n_above += finite && ((double)from[0] + (double)from[2] + (double)from[5]) / 3 > j->plan->count_md;
 		for (int c = 0; c < 6; c++)
 			r->d[c][l] = finite ? (double)from[c] : c == 0 || c == 2 || c == 5;
 	}
@@ -122,7 +123,7 @@ static void tensors_of_row(void *arg, int64_t row)
 	struct lanes_of_row r;
 	double co[3][W], turned[6][W], g[6][W], fa[W], md[W];
 	bool floored[W];
-	int64_t n_inside = 0, n_floored = 0, n_bad = 0;
+	int64_t n_inside = 0, n_floored = 0, n_bad = 0, n_above = 0;
 
 	if (atomic_load(&j->canceled))
 		return;
@@ -130,7 +131,7 @@ static void tensors_of_row(void *arg, int64_t row)
 		int64_t at = row * j->dims[0] + x;
 		int n = (int)(j->dims[0] - x < W ? j->dims[0] - x : W);
 
-		n_bad += load(j, at, n, &r);
+		n_bad += load(j, at, n, &r, &n_above);
 		FXI_PICK(fxi_metric_eigen)(r.d, r.values, r.vectors);
 		judge(j, &r, fa, md, floored);
 		values_of_metric(p, r.values, co);
@@ -156,6 +157,7 @@ static void tensors_of_row(void *arg, int64_t row)
 	atomic_fetch_add(&j->n_inside, n_inside);
 	atomic_fetch_add(&j->n_floored, n_floored);
 	atomic_fetch_add(&j->n_bad, n_bad);
+	atomic_fetch_add(&j->n_above, n_above);
 	if (j->m->stopped && j->m->stopped(j->m->stopped_arg))
 		atomic_store(&j->canceled, true);
 }
@@ -285,6 +287,7 @@ int fxi_host_metric_build(fx_math *m, const fx_metric_plan *plan, const fx_array
 	fx_parallel(m->n_threads, n_rows, gradients_of_row, &j);
 	fx_free(j.g);
 	fx_parallel(m->n_threads, n_rows, continue_row, &j);
-	*counts = (fx_metric_counts){.n_inside = j.n_inside, .n_floored = j.n_floored, .n_bad = j.n_bad, .n_csf = j.n_csf};
+	*counts = (fx_metric_counts){.n_inside = j.n_inside, .n_floored = j.n_floored, .n_bad = j.n_bad, .n_csf = j.n_csf,
+		.n_above = j.n_above};
 	return fx_math_check(m);
 }

@@ -195,6 +195,11 @@ void fxi_chain_free(fxi_chain *c)
 	fx_free(c);
 }
 
+const fx_backend_choice *fxi_chain_backend(const fxi_chain *c)
+{
+	return &c->choice;
+}
+
 int64_t fxi_chain_n_stages(const fxi_chain *c)
 {
 	return c->n_stages;
@@ -206,6 +211,7 @@ void fxi_chain_stage(const fxi_chain *c, int64_t i, fxi_stage_report *out)
 
 	*out = (fxi_stage_report){
 		.gadget = ctx->label,
+		.place = ctx->place,
 		.idle = i < c->first,
 		.n_in = ctx->n_in, .n_out = ctx->n_out,
 		.busy_s = ctx->busy_s, .open_s = ctx->open_s, .waiting_s = ctx->waiting_s,

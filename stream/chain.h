@@ -22,7 +22,7 @@ int fxi_chain_new(const fxi_pipeline *p, fxi_registry *registry, unsigned input_
 void fxi_chain_free(fxi_chain *c);
 
 typedef struct fxi_run_options {
-	const char *backend;      /**< "auto", "host"; NULL: "auto" */
+	const char *backend;      /**< what fx_backend_choose takes; NULL: "auto" */
 	int n_threads;            /**< 0: every processor */
 	int64_t queue_bytes;      /**< bound of each queue; 0: the default (16 MiB) */
 	/** Called on the thread of fxi_chain_run ten times a second at most; progress of reading in 0..1, negative
@@ -51,6 +51,7 @@ void fxi_chain_stop(fxi_chain *c);
 typedef struct fxi_record fxi_record;   /* an ordered list of keys and values, record.h */
 typedef struct fxi_stage_report {
 	const char *gadget;           /**< its name, name#2 for the second of several */
+	const char *place;            /**< where it computed: "host", "cuda:0"; "" where it was never opened */
 	bool idle;                    /**< the input enters behind it: it was never opened */
 	int64_t n_in, n_out;          /**< messages taken and given; what passes through is in neither */
 	double busy_s, open_s;        /**< seconds inside process and flush (without waiting_s), and inside open */
@@ -62,6 +63,8 @@ typedef struct fxi_stage_report {
 	int64_t n_warnings;
 	char **warnings;
 } fxi_stage_report;
+/** Where the run computes, once it ran. */
+const fx_backend_choice *fxi_chain_backend(const fxi_chain *c);
 int64_t fxi_chain_n_stages(const fxi_chain *c);
 void fxi_chain_stage(const fxi_chain *c, int64_t i, fxi_stage_report *out);
 

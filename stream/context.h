@@ -33,6 +33,7 @@ struct fx_ctx {
 
 	fx_error err;
 	fx_math *math;
+	char place[16];        /* where it computed: "host", "cuda:0"; "" where it was never opened */
 	fx_math *device;       /* of a host gadget in a run on a device: what fetches arrays from there; NULL until needed */
 	fxi_queue *in;         /* its own */
 	fxi_queue *out;        /* the next gadget's; NULL for the last */
@@ -64,6 +65,7 @@ struct fxi_chain {
 	const fx_header *header;
 	fxi_services services;
 	fxi_run_options options;
+	fx_backend_choice choice; /* options.backend is its name */
 	fxi_source *source;
 
 	pthread_mutex_t lock;  /* guards what follows */

@@ -77,16 +77,88 @@ bool fxi_cuda_device(const char *name, int *device)
 	return *end == '\0' && n < 1024;
 }
 
+static int look_at(int device, fx_backend_choice *out, fx_error *err)
+{
+	const fx_backend *cuda = NULL;
+	int status = cuda_backend(err, &cuda);
+
+	out->device = (fx_device_info){0};
+	if (status == FX_OK)
+		status = cuda->about(device, &out->device, err);
+	if (status != FX_OK)
+		return status;
+	out->on_device = true;
+	snprintf(out->name, sizeof out->name, "cuda:%d", device);
+	snprintf(out->why, sizeof out->why, "computes on GPU %d: %s, driver %s, %.1f of %.1f GB free", device, out->device.name,
+		out->device.driver[0] ? out->device.driver : "unknown", (double)out->device.available / 1e9, (double)out->device.bytes / 1e9);
+	return FX_OK;
+}
+
+/* Asked first, since the backend itself brings cuFFT along, which takes its time to load. */
+static bool has_driver(void)
+{
+	void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+
+	if (driver)
+		dlclose(driver);
+	return driver != NULL;
+}
+
+/* The first GPU that works and has room; else the host, with what was wrong with the first GPU that did not do. */
+static void choose_for_user(fx_backend_choice *out)
+{
+	char why[360] = "";
+
+	*out = (fx_backend_choice){.name = "host"};
+	if (!has_driver())
+		snprintf(why, sizeof why, "there is no NVIDIA driver on this machine (libcuda.so.1)");
+	for (int device = 0; !why[0] || out->device.name[0]; device++) {
+		fx_error err = {0};
+		int status = look_at(device, out, &err);
+
+		if (status == FX_OK && out->device.available >= FX_AUTO_BYTES)
+			return;
+		if (status == FX_OK)
+			fx_error_set(&err, FX_ENOMEM, "GPU %d (%.100s) has %.2f GB free, and others hold the rest; auto asks for %.2f", device,
+				out->device.name, (double)out->device.available / 1e9, (double)FX_AUTO_BYTES / 1e9);
+		if (!why[0])
+			snprintf(why, sizeof why, "%.359s", err.text);
+	}
+	*out = (fx_backend_choice){.name = "host"};
+	snprintf(out->why, sizeof out->why, "computes on the host: %s", why);
+}
+
+int fx_backend_choose(const char *asked, fx_backend_choice *out, fx_error *err)
+{
+	int device;
+
+	*out = (fx_backend_choice){.name = "host", .why = "computes on the host, as asked for"};
+	if (strcmp(asked, "host") == 0)
+		return FX_OK;
+	if (strcmp(asked, "auto") == 0) {
+		choose_for_user(out);
+		return FX_OK;
+	}
+	if (!fxi_cuda_device(asked, &device))
+		return fx_error_set(err, FX_ENOTSUP, "there is no backend '%s'; there are auto, host, cuda and cuda:N", asked);
+	return look_at(device, out, err);
+}
+
 int fx_math_new(const char *backend, int n_threads, fx_error *err, fx_math **out)
 {
 	const fx_backend *ops = fx_backend_host();
+	fx_backend_choice choice;
 	int device = 0, status = FX_OK;
 	fx_math *m;
 
 	*out = NULL;
+	if (strcmp(backend, "auto") == 0) {
+		choose_for_user(&choice);
+		backend = choice.name;
+	}
 	if (fxi_cuda_device(backend, &device))
 		status = cuda_backend(err, &ops);
-	else if (strcmp(backend, "auto") != 0 && strcmp(backend, "host") != 0)
+	else if (strcmp(backend, "host") != 0)
 		status = fx_error_set(err, FX_ENOTSUP, "there is no backend '%s'; there are auto, host, cuda and cuda:N", backend);
 	if (status != FX_OK)
 		return status;

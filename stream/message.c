@@ -393,14 +393,37 @@ const char *fx_image_get_meta(const fx_image *image, const char *name)
 	return NULL;
 }
 
-/* What of a payload belongs where its gadget computes; trajectories, weights and samples stay on the host. */
+/*
+ * What of a payload belongs where its gadget computes; trajectories, weights, samples and fibres stay on the host, and so do S0 and
+ * residuals, which are for files.
+ */
 static int device_slots(fx_msg *m, fx_array **list[MAX_SLOTS])
 {
 	fx_frame *f = &m->of.frame;
 	int n = 0;
 
-	if (m->kind != FX_FRAME)
+	switch (m->kind) {
+	case FX_SERIES:
+		list[n++] = &m->of.series.data;
+		list[n++] = &m->of.series.mask;
+		return n;
+	case FX_TENSORS:
+		list[n++] = &m->of.tensors.d;
+		list[n++] = &m->of.tensors.mask;
+		list[n++] = &m->of.tensors.flags;
+		return n;
+	case FX_METRIC:
+		list[n++] = &m->of.metric.field;
+		list[n++] = &m->of.metric.d;
+		list[n++] = &m->of.metric.fa;
+		list[n++] = &m->of.metric.md;
+		list[n++] = &m->of.metric.mask;
+		return n;
+	case FX_FRAME:
+		break;
+	default:
 		return 0;
+	}
 	list[n++] = &f->fhd;
 	list[n++] = &f->direct;
 	list[n++] = &f->maps;

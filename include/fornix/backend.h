@@ -58,6 +58,7 @@ typedef struct fx_metric_plan {
 	double power;          /**< of FX_METRIC_SHARPENED */
 	double floor;          /**< of the eigenvalues of D, above 0 */
 	double csf_md;         /**< voxels whose MD is above leave the mask; INFINITY: none */
+	double count_md;       /**< voxels whose MD is above are counted, whether they leave or not */
 	unsigned skip_flags;   /**< voxels with any of these bits in `flags` are outside */
 	double to_mm[3][3];    /**< A of the affine: in voxel index coordinates g is A^T g A */
 } fx_metric_plan;
@@ -72,6 +73,7 @@ typedef struct fx_metric_counts {
 	int64_t n_floored;     /**< of these, with an eigenvalue raised to the floor */
 	int64_t n_bad;         /**< taken out: not finite, or no positive eigenvalue */
 	int64_t n_csf;         /**< taken out as fluid */
+	int64_t n_above;       /**< usable voxels with a trace / 3 above count_md */
 } fx_metric_counts;
 
 /**
@@ -147,6 +149,15 @@ typedef struct fx_density_cells {
 	uint8_t *covered;      /**< {cells}: 1 where the trajectory covers k-space, gaps of up to two cells included */
 } fx_density_cells;
 
+/** A device, as its backend knows it. */
+typedef struct fx_device_info {
+	char name[128];          /**< of the GPU */
+	char driver[32];         /**< its driver's version: "580.95.05"; "" where that is not told */
+	int major, minor;        /**< compute capability */
+	int driver_api, runtime; /**< CUDA that the driver knows and that this build is of: 1000 major + 10 minor */
+	int64_t bytes, available;/**< of memory; of it, what no process holds */
+} fx_device_info;
+
 /** The normal operator A = sum_c conj(S_c) T S_c + lambda W^H W of images {x,y,z}. */
 typedef struct fx_normal {
 	const fx_array *kernel;  /**< the f32 spectrum of toeplitz_apply */
@@ -193,6 +204,12 @@ FX_EXPORT int fx_fine_kernel_polynomial(int width, double beta, double wanted, i
 struct fx_backend {
 	uint32_t abi;
 	const char *name;      /**< "host", "cuda" */
+
+	/**
+	 * Whether the device of that number works: it is there, this build has code for it, and it has just computed something. FX_ENOTSUP where there
+	 * is none that could, FX_EINVAL for a number too high, explained. NULL: this backend has no devices.
+	 */
+	int (*about)(int device, fx_device_info *out, fx_error *err);
 
 	/* queues and memory */
 	int (*open)(int device, int n_threads, void **queue, fx_error *err);
@@ -324,7 +341,22 @@ struct fx_backend {
 	/** Walsh et al. 2000: maps {x,y,z,c} from coil images, blocks of (2 radius + 1) voxels an axis. */
 	int (*walsh)(fx_math *m, const fx_array *coils, int radius, int n_iterations, fx_array *maps);
 
+	/**
+	 * u8 marks of any shape: out = (a & bits) ? yes : no, but 0 where `within` (NULL: everywhere) is 0. out may be a, or NULL where only
+	 * counts are asked for: counts[k] (NULL: none) of elements of a with bit k, counts[8] of those that out is, or would be, not 0 in.
+	 */
+	int (*marks)(fx_math *m, const fx_array *a, unsigned bits, int yes, int no, const fx_array *within, fx_array *out,
+		int64_t counts[9]);
+	/** out f32 = |x| of a cf32 x (NULL: x, which may be f32, is only looked at). *any: some x is positive, or, complex, not 0. */
+	int (*magnitude)(fx_math *m, const fx_array *x, fx_array *out, bool *any);
+
 	/* tensor fields and fibres */
+	/**
+	 * out f32 {6, x, y, z} = tensors averaged with a Gaussian of `sigma` voxels an axis, cut at 3 sigma, over the voxels of `mask` (NULL: all)
+	 * without any of `skip_flags` in `flags` (or NULL) and with finite tensors, weights summing to 1; other voxels stay as they are.
+	 */
+	int (*tensor_smooth)(fx_math *m, const fx_array *tensors, const fx_array *mask, const fx_array *flags, unsigned skip_flags,
+		const double sigma[3], fx_array *out);
 	/**
 	 * Fills the arrays `out` (new, zeroed) from tensors f32 {6, x, y, z} in RAS axes, a mask u8 {x, y, z} (NULL: everywhere) and
 	 * flags u8 {x, y, z} (or NULL). Eigenvalues and g are computed in double. Voxels outside that touch the mask take the mean of their
@@ -367,9 +399,23 @@ struct fx_backend {
 /** The CPU backend, always there. */
 FX_EXPORT const fx_backend *fx_backend_host(void);
 
+/** Which backend was chosen, and why. */
+typedef struct fx_backend_choice {
+	char name[16];           /**< "host" or "cuda:N": what fx_math_new takes */
+	char why[480];           /**< a sentence */
+	bool on_device;
+	fx_device_info device;   /**< where on_device */
+} fx_backend_choice;
 /**
- * A handle on a backend: "host" or "auto" (this build: host). n_threads 0 means every processor this
- * process may use. On failure *err says why and *out is NULL.
+ * Looks for what was asked for: "host"; "cuda" or "cuda:N", an error where that GPU does not work; "auto": the first GPU that works and has
+ * FX_AUTO_BYTES free, else the host, and `why` says what was wrong. A GPU is tried by computing something on it. Nothing falls back later.
+ */
+FX_EXPORT int fx_backend_choose(const char *asked, fx_backend_choice *out, fx_error *err);
+#define FX_AUTO_BYTES (INT64_C(512) << 20)
+
+/**
+ * A handle on a backend, as fx_backend_choose finds it. n_threads 0 means every processor this process may use. On failure *err says why
+ * and *out is NULL.
  */
 FX_EXPORT int fx_math_new(const char *backend, int n_threads, fx_error *err, fx_math **out);
 FX_EXPORT void fx_math_free(fx_math *m);

@@ -222,6 +222,8 @@ typedef struct fx_metric {
 	fx_array *d;             /**< f32 {6, x, y, z}: the diffusion tensors as in fx_tensors (floored), for `streamline` */
 	fx_array *fa, *md;       /**< f32 {x, y, z}: FA; MD in um^2/ms */
 	fx_array *mask;          /**< u8 {x, y, z}: where fibres may go */
+	int64_t n_voxels;        /**< of the mask, as counted when it was made */
+	int64_t n_above;         /**< voxels with a mean diffusivity above the csf_md that was asked for, masked or not */
 	unsigned caveats;
 	char origin[FX_ORIGIN_TEXT];
 } fx_metric;

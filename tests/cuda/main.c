@@ -100,8 +100,8 @@ double parity_distance(const fx_array *on_gpu, const fx_array *on_host)
 	return norm > 0 ? sqrt(difference / norm) : difference > 0 ? (double)INFINITY : 0;
 }
 
-/* True where no suite is named, or one whose name has these letters. */
-static bool asked_for(int argc, char **argv, const char *name)
+/* All suites, or those whose name has one of the arguments in it. */
+static bool asked_for(const char *name, int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++)
 		if (strstr(name, argv[i]))
@@ -111,8 +111,8 @@ static bool asked_for(int argc, char **argv, const char *name)
 
 int main(int argc, char **argv)
 {
-	CU_SuiteInfo *const suites[] = {&suite_parity_vectors, &suite_parity_fourier, &suite_parity_gridding, &suite_parity_solve, &suite_parity_direct,
-		&suite_parity_tracking};
+	CU_SuiteInfo *const suites[] = {&suite_parity_vectors, &suite_parity_fourier, &suite_parity_gridding, &suite_parity_solve,
+		&suite_parity_direct, &suite_parity_tracking, &suite_parity_diffusion};
 	unsigned failures;
 
 	if (fx_math_new("cuda", 0, &gpu_error, &gpu) != FX_OK) {
@@ -124,7 +124,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof suites / sizeof suites[0]; i++) {
 		CU_SuiteInfo list[2] = {*suites[i], CU_SUITE_INFO_NULL};
 
-		if (asked_for(argc, argv, suites[i]->pName) && CU_register_suites(list) != CUE_SUCCESS)
+		if (asked_for(suites[i]->pName, argc, argv) && CU_register_suites(list) != CUE_SUCCESS)
 			return 1;
 	}
 	CU_basic_set_mode(CU_BRM_VERBOSE);

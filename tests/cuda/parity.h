@@ -20,8 +20,12 @@ fx_array *zeros(fx_math *m, int type, int n_dims, const int64_t *dims);
 /** || a - b || / || b ||, a on the GPU, b on the host; infinite where shapes differ or a number is not finite. */
 double parity_distance(const fx_array *on_gpu, const fx_array *on_host);
 
-extern CU_SuiteInfo suite_parity_vectors, suite_parity_fourier, suite_parity_gridding, suite_parity_solve;
+extern CU_SuiteInfo suite_parity_vectors;
+extern CU_SuiteInfo suite_parity_fourier;
+extern CU_SuiteInfo suite_parity_gridding;
+extern CU_SuiteInfo suite_parity_solve;
 extern CU_SuiteInfo suite_parity_direct;
 extern CU_SuiteInfo suite_parity_tracking;
+extern CU_SuiteInfo suite_parity_diffusion;
 
 #endif

@@ -214,7 +214,7 @@ static void run_loaded(harness *h, struct list_source *source, const harness_opt
 		.log = keep_log, .log_arg = h,
 	};
 	fxi_run_options options = {
-		.backend = "auto", .n_threads = o->n_threads ? o->n_threads : 2, .queue_bytes = o->queue_bytes,
+		.backend = "host", .n_threads = o->n_threads ? o->n_threads : 2, .queue_bytes = o->queue_bytes,
 		.output = keep_output, .output_arg = h,
 	};
 	pthread_t dog;
