@@ -168,7 +168,7 @@ static void set_walk(batch *b, const fx_metric_arrays *metric, const fx_track_ke
 	w->rules = p->stop_fa > 0 || p->stop_md > 0 || p->stop_angle > 0 || p->max_length > 0 || keep;
 	b->gather.directions = w->directions;
 	b->gather.method = p->method;
-	b->gather.min_length = (float)p->min_length;
+	b->gather.min_length = (float)(p->min_length * (1 - 1e-6)); /* as on the host: whole numbers of steps round to either side */
 	if (keep) {
 		b->gather.keep = true;
 		b->gather.any = keep->any;

@@ -258,7 +258,8 @@ static bool join(fxi_track_job *j, fxi_lane *lane, double length, double riemann
 	int64_t n_back = lane->n - lane->n_forward;
 	double before = riemann - lane->riemann; /* of the second half */
 
-	if (lane->n < 2 || length < j->plan->min_length)
+	/* The millionth is for lengths that are a whole number of steps: sums of single-precision steps, which round to either side. */
+	if (lane->n < 2 || length < j->plan->min_length * (1 - 1e-6))
 		return true;
 	if (!worth_keeping(j, lane)) {
 		atomic_fetch_add(&j->n_missed, 1);
