@@ -65,18 +65,30 @@ void fxi_h5_file_abandon(fxi_h5_file *f)
 	f->aside = NULL;
 }
 
+/* How datasets are made here: without the time of day, so that the same run gives the same bytes. Negative: failed. */
+static hid_t timeless(void)
+{
+	hid_t create = H5Pcreate(H5P_DATASET_CREATE);
+
+	if (create >= 0 && H5Pset_obj_track_times(create, false) < 0)
+		fxi_h5_close(&create);
+	return create;
+}
+
 bool fxi_h5_put_text(hid_t parent, const char *name, const char *text)
 {
 	hsize_t one = 1;
-	hid_t type = fxi_h5_text_type(H5T_CSET_ASCII), space = H5Screate_simple(1, &one, NULL), data = -1;
+	hid_t type = fxi_h5_text_type(H5T_CSET_ASCII), space = H5Screate_simple(1, &one, NULL), create = timeless();
+	hid_t data = -1;
 	bool ok = false;
 
 	/* Tagged ASCII even where it holds UTF-8: libismrmrd 1.8 refuses to read anything else. */
-	if (type >= 0 && space >= 0)
-		data = H5Dcreate2(parent, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+	if (type >= 0 && space >= 0 && create >= 0)
+		data = H5Dcreate2(parent, name, type, space, H5P_DEFAULT, create, H5P_DEFAULT);
 	if (data >= 0)
 		ok = H5Dwrite(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &text) >= 0;
 	fxi_h5_close(&data);
+	fxi_h5_close(&create);
 	fxi_h5_close(&space);
 	fxi_h5_close(&type);
 	return ok;
@@ -106,7 +118,7 @@ hid_t fxi_h5_growing(hid_t parent, const char *name, hid_t type, int n_tail, con
 	if (max_bytes > 0)
 		shorten_chunks(chunks, n_tail + 1, H5Tget_size(type), max_bytes);
 	space = H5Screate_simple(n_tail + 1, dims, most);
-	create = H5Pcreate(H5P_DATASET_CREATE);
+	create = timeless();
 	if (space >= 0 && create >= 0 && H5Pset_chunk(create, n_tail + 1, chunks) >= 0)
 		data = H5Dcreate2(parent, name, type, space, H5P_DEFAULT, create, H5P_DEFAULT);
 	fxi_h5_close(&create);

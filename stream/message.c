@@ -48,9 +48,7 @@ const char *fx_kind_name(unsigned kind)
 	return "?";
 }
 
-#define MAX_SLOTS 12
-
-static int diffusion_slots(fx_msg *m, fx_array **list[MAX_SLOTS])
+static int diffusion_slots(fx_msg *m, fx_array **list[FXI_MSG_ARRAYS])
 {
 	int n = 0;
 
@@ -79,8 +77,7 @@ static int diffusion_slots(fx_msg *m, fx_array **list[MAX_SLOTS])
 	return n;
 }
 
-/* The payload's array slots; returns how many. What freeing, sharing and counting bytes have in common. */
-static int slots(fx_msg *m, fx_array **list[MAX_SLOTS])
+int fxi_msg_arrays(fx_msg *m, fx_array **list[FXI_MSG_ARRAYS])
 {
 	int n = 0;
 
@@ -195,12 +192,12 @@ static void free_meta(fx_image *image)
 
 void fx_drop(fx_msg *m)
 {
-	fx_array **list[MAX_SLOTS] = {NULL};
+	fx_array **list[FXI_MSG_ARRAYS] = {NULL};
 	int n;
 
 	if (!m || __atomic_sub_fetch(&m->refs, 1, __ATOMIC_ACQ_REL) > 0)
 		return;
-	n = slots(m, list);
+	n = fxi_msg_arrays(m, list);
 	for (int i = 0; i < n; i++)
 		fx_array_unref(*list[i]);
 	if (m->kind == FX_IMAGE)
@@ -239,7 +236,7 @@ static int copy_strings(const fx_msg *m, fx_msg *copy)
 int fx_msg_own(fx_msg **m)
 {
 	fx_msg *copy;
-	fx_array **list[MAX_SLOTS] = {NULL};
+	fx_array **list[FXI_MSG_ARRAYS] = {NULL};
 	int n, status;
 
 	if (__atomic_load_n(&(*m)->refs, __ATOMIC_ACQUIRE) == 1)
@@ -251,7 +248,7 @@ int fx_msg_own(fx_msg **m)
 		return FX_ENOMEM;
 	}
 	copy->of = (*m)->of;
-	n = slots(copy, list);
+	n = fxi_msg_arrays(copy, list);
 	for (int i = 0; i < n; i++)
 		fx_array_ref(*list[i]);
 	if (copy->kind == FX_SERIES)
@@ -270,8 +267,8 @@ int fx_msg_own(fx_msg **m)
 
 int64_t fx_msg_bytes(const fx_msg *m)
 {
-	fx_array **list[MAX_SLOTS] = {NULL};
-	int n = slots((fx_msg *)(uintptr_t)m, list);
+	fx_array **list[FXI_MSG_ARRAYS] = {NULL};
+	int n = fxi_msg_arrays((fx_msg *)(uintptr_t)m, list);
 	int64_t bytes = (int64_t)sizeof *m;
 
 	for (int i = 0; i < n; i++)
@@ -391,90 +388,6 @@ const char *fx_image_get_meta(const fx_image *image, const char *name)
 		if (strcmp(image->meta[i].name, name) == 0)
 			return image->meta[i].value;
 	return NULL;
-}
-
-/*
- * What of a payload belongs where its gadget computes; trajectories, weights, samples and fibres stay on the host, and so do S0 and
- * residuals, which are for files.
- */
-static int device_slots(fx_msg *m, fx_array **list[MAX_SLOTS])
-{
-	fx_frame *f = &m->of.frame;
-	int n = 0;
-
-	switch (m->kind) {
-	case FX_SERIES:
-		list[n++] = &m->of.series.data;
-		list[n++] = &m->of.series.mask;
-		return n;
-	case FX_TENSORS:
-		list[n++] = &m->of.tensors.d;
-		list[n++] = &m->of.tensors.mask;
-		list[n++] = &m->of.tensors.flags;
-		return n;
-	case FX_METRIC:
-		list[n++] = &m->of.metric.field;
-		list[n++] = &m->of.metric.d;
-		list[n++] = &m->of.metric.fa;
-		list[n++] = &m->of.metric.md;
-		list[n++] = &m->of.metric.mask;
-		return n;
-	case FX_FRAME:
-		break;
-	default:
-		return 0;
-	}
-	list[n++] = &f->fhd;
-	list[n++] = &f->direct;
-	list[n++] = &f->maps;
-	list[n++] = &f->kernel;
-	list[n++] = &f->estimate;
-	list[n++] = &f->w;
-	return n;
-}
-
-/* Replaces the arrays of these slots that are not at `place` by copies that are. */
-static int move(fx_math *math, int place, fx_array **list[MAX_SLOTS], int n)
-{
-	int status = FX_OK;
-
-	for (int i = 0; i < n && status == FX_OK; i++) {
-		fx_array *there = NULL;
-
-		if (!*list[i] || (*list[i])->place == place)
-			continue;
-		status = place == FX_HOST ? math->ops->download(math, *list[i], &there) : math->ops->upload(math, *list[i], &there);
-		if (status == FX_OK)
-			fx_slot_take(list[i], there);
-	}
-	return status;
-}
-
-static bool all_at(int place, fx_array **list[MAX_SLOTS], int n)
-{
-	for (int i = 0; i < n; i++)
-		if (*list[i] && (*list[i])->place != place)
-			return false;
-	return true;
-}
-
-int fxi_msg_move(fx_msg **msg, int place, fx_math *math)
-{
-	fx_array **list[MAX_SLOTS] = {NULL};
-	int n = place == FX_HOST ? slots(*msg, list) : device_slots(*msg, list), status;
-
-	if (all_at(place, list, n))
-		return FX_OK;
-	status = fx_msg_own(msg);
-	if (status != FX_OK)
-		return fx_math_fail(math, status, "no memory for a message");
-	n = place == FX_HOST ? slots(*msg, list) : device_slots(*msg, list);
-	status = move(math, place, list, n);
-	if (status != FX_OK) {
-		fx_drop(*msg);
-		*msg = NULL;
-	}
-	return status;
 }
 
 void fx_slot_take(fx_array **slot, fx_array *a)

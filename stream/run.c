@@ -4,6 +4,7 @@
  * for a stop. Everything that can wait is woken by stop_all, which any of them may call.
  */
 #include "context.h"
+#include "feed.h"
 #include "move.h"
 
 #include <errno.h>
@@ -13,8 +14,6 @@
 #include <unistd.h>
 
 #define DEFAULT_QUEUE_BYTES ((int64_t)16 << 20)
-#define PROGRESS_S 0.1
-#define MOST_AT_ONCE 64
 
 /* ---- stopping -------------------------------------------------------------------------------- */
 
@@ -249,75 +248,6 @@ static void *stage_main(void *arg)
 
 /* ---- the caller's thread ---------------------------------------------------------------------- */
 
-struct feeder {
-	fxi_source *source;
-	int64_t n_messages, n_noise, n_readouts; /* noise is among the readouts */
-	double told_s;
-};
-
-static void tell_progress(const fxi_chain *c, struct feeder *f)
-{
-	double now;
-
-	if (!c->options.progress)
-		return;
-	now = fxi_now_s();
-	if (now - f->told_s < PROGRESS_S)
-		return;
-	f->told_s = now;
-	c->options.progress(c->options.progress_arg, f->source->progress ? f->source->progress(f->source) : -1,
-		f->n_messages);
-}
-
-static void count(struct feeder *f, fx_msg *msg)
-{
-	const fx_acquisition *a = fx_msg_kind(msg) == FX_ACQUISITION ? fx_msg_acquisition(msg) : NULL;
-
-	f->n_messages++;
-	f->n_readouts += a != NULL;
-	f->n_noise += a && FX_FLAG(a->head.flags, ISMRMRD_ACQ_IS_NOISE_MEASUREMENT);
-}
-
-/* The end of input; what it was has to be known before the gadgets flush. */
-static void close_input(fxi_chain *c, const struct feeder *f, fxi_queue *in)
-{
-	atomic_store_explicit(&c->noise_only, f->n_noise > 0 && f->n_noise == f->n_readouts, memory_order_release);
-	fxi_queue_close(in);
-}
-
-static void feed(fxi_chain *c, struct feeder *f)
-{
-	fxi_queue *in = c->stages[c->first].in;
-	double waited_s = 0;
-
-	while (!fxi_stopping(c)) {
-		fx_error err = {0};
-		fx_msg *msg = NULL;
-		int status = f->source->next(f->source, &msg, &err);
-
-		if (status == FX_OK && !msg) {
-			close_input(c, f, in);
-			return;
-		}
-		if (status == FX_OK) {
-			count(f, msg);
-			status = fxi_queue_put(in, msg, &waited_s);
-		}
-		if (status == FX_EDATA && f->source->cut_short) {
-			/* a lost connection, a client that stopped: what is open is flushed, and gadgets decide what it is worth */
-			atomic_store_explicit(&c->input_cut, true, memory_order_release);
-			fxi_chain_log(c, FXI_WARNING, NULL, err.text);
-			close_input(c, f, in);
-			return;
-		}
-		if (status != FX_OK) {
-			fxi_chain_fail(c, NULL, status, err.text);
-			return;
-		}
-		tell_progress(c, f);
-	}
-}
-
 static void await_all_open(fxi_chain *c)
 {
 	pthread_mutex_lock(&c->lock);
@@ -326,19 +256,19 @@ static void await_all_open(fxi_chain *c)
 	pthread_mutex_unlock(&c->lock);
 }
 
-static void await_all_ended(fxi_chain *c, struct feeder *f)
+static void await_all_ended(fxi_chain *c, fxi_feeder *f)
 {
 	pthread_mutex_lock(&c->lock);
 	while (c->n_running > 0) {
 		struct timespec until;
 
 		clock_gettime(CLOCK_MONOTONIC, &until);
-		until.tv_nsec += (long)(PROGRESS_S * 1e9);
+		until.tv_nsec += (long)(FXI_PROGRESS_S * 1e9);
 		until.tv_sec += until.tv_nsec / 1000000000;
 		until.tv_nsec %= 1000000000;
 		pthread_cond_timedwait(&c->changed, &c->lock, &until);
 		pthread_mutex_unlock(&c->lock);
-		tell_progress(c, f);
+		fxi_feed_progress(c, f);
 		pthread_mutex_lock(&c->lock);
 	}
 	pthread_mutex_unlock(&c->lock);
@@ -384,7 +314,7 @@ static int make_queues(fxi_chain *c)
 }
 
 /* Starts every thread, feeds, and waits until all have ended, whatever happens. */
-static void run_threads(fxi_chain *c, struct feeder *f, pthread_t *threads, pthread_t *watcher)
+static void run_threads(fxi_chain *c, fxi_feeder *f, pthread_t *threads, pthread_t *watcher)
 {
 	const uint64_t one = 1;
 	int64_t end = c->first; /* of those whose thread was started */
@@ -405,7 +335,7 @@ static void run_threads(fxi_chain *c, struct feeder *f, pthread_t *threads, pthr
 		fxi_chain_fail(c, NULL, FX_ENOMEM, "cannot start a thread for each gadget");
 	}
 	await_all_open(c);
-	feed(c, f);
+	fxi_feed(c, f);
 	await_all_ended(c, f);
 	for (int64_t i = c->first; i < end; i++)
 		pthread_join(threads[i], NULL);
@@ -479,7 +409,7 @@ static int choose_backend(fxi_chain *c)
 int fxi_chain_run(fxi_chain *c, const fx_header *header, fxi_source *source, const fxi_services *services,
 	const fxi_run_options *options, fx_error *err)
 {
-	struct feeder f = {.source = source};
+	fxi_feeder f = {.source = source};
 	pthread_t *threads = fx_alloc(c->n_stages, sizeof *threads), watcher;
 
 	if (c->ran || !threads) {

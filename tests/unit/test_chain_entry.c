@@ -36,7 +36,7 @@ static void run(fxi_chain *chain)
 {
 	struct images source = {{.next = next_image}, 3};
 	fxi_services services = {.log = keep_log};
-	fxi_run_options options = {.n_threads = 1};
+	fxi_run_options options = {.backend = "host", .n_threads = 1};
 	fx_header header = {0};
 	fx_error err = {0};
 
