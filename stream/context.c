@@ -474,3 +474,18 @@ int fx_cache_put(fx_ctx *ctx, const char *key, fx_array *array)
 	fx_array_unref(array);
 	return status;
 }
+
+/* Where the run computes is settled once, before any gadget is opened: from here on nothing falls back. */
+int fxi_chain_choose(fxi_chain *c)
+{
+	const char *asked = c->options.backend ? c->options.backend : "auto";
+	fx_error err = {0};
+	int status = fx_backend_choose(asked, &c->choice, &err);
+
+	c->options.backend = c->choice.name;
+	if (status != FX_OK)
+		fxi_chain_fail(c, NULL, status, err.text);
+	else if (strcmp(asked, "auto") == 0) /* else whoever asked by name knows */
+		fxi_chain_log(c, FXI_INFO, NULL, c->choice.why);
+	return status;
+}

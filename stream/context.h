@@ -87,6 +87,8 @@ int fxi_context_fetch(fx_ctx *ctx, fx_array **array);
 int fxi_context_device(fx_ctx *ctx, fx_math **out);
 /** "cuda" or "cuda:N" into the device's number; false for any other name (math.c). */
 bool fxi_cuda_device(const char *name, int *device);
+/** Makes the chain's choice of a backend of what its options ask for; a failure is the chain's. */
+int fxi_chain_choose(fxi_chain *c);
 /** True where the run was given a device's backend: gadgets that can compute there do. */
 bool fxi_on_device(const fxi_chain *c);
 /** Where a stage's records and warnings are made, and unmade. */

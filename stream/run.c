@@ -391,21 +391,6 @@ static void tell_idle(fxi_chain *c)
 			fxi_context_warn(&c->stages[i], "stands idle with this input, so that what --set says of it changes nothing");
 }
 
-/* Where the run computes is settled once, before any gadget is opened: from here on nothing falls back. */
-static int choose_backend(fxi_chain *c)
-{
-	const char *asked = c->options.backend ? c->options.backend : "auto";
-	fx_error err = {0};
-	int status = fx_backend_choose(asked, &c->choice, &err);
-
-	c->options.backend = c->choice.name;
-	if (status != FX_OK)
-		fxi_chain_fail(c, NULL, status, err.text);
-	else if (strcmp(asked, "auto") == 0) /* else whoever asked by name knows */
-		fxi_chain_log(c, FXI_INFO, NULL, c->choice.why);
-	return status;
-}
-
 int fxi_chain_run(fxi_chain *c, const fx_header *header, fxi_source *source, const fxi_services *services,
 	const fxi_run_options *options, fx_error *err)
 {
@@ -426,7 +411,7 @@ int fxi_chain_run(fxi_chain *c, const fx_header *header, fxi_source *source, con
 		c->options = *options;
 	listen_to_services(c, true);
 	tell_idle(c);
-	if (choose_backend(c) == FX_OK && make_queues(c) != FX_OK)
+	if (fxi_chain_choose(c) == FX_OK && make_queues(c) != FX_OK)
 		fxi_chain_fail(c, NULL, FX_ENOMEM, "no memory for the queues");
 	else if (!fxi_stopping(c) || c->failure.status == FX_OK)
 		run_threads(c, &f, threads, &watcher);
