@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 /** Plugins and backends built for another number are refused when loaded. */
-#define FX_ABI 2u
+#define FX_ABI 3u
 
 #define FX_EXPORT __attribute__((visibility("default")))
 #define FX_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
