@@ -50,7 +50,8 @@ find_package(CUDAToolkit REQUIRED)
 file(GLOB FORNIX_CUDA_SOURCES CONFIGURE_DEPENDS cuda/*.cu)
 add_library(fornix-cuda SHARED ${FORNIX_CUDA_SOURCES})
 set_target_properties(fornix-cuda PROPERTIES CUDA_STANDARD 17 CUDA_STANDARD_REQUIRED ON CUDA_RUNTIME_LIBRARY Static
-	CUDA_VISIBILITY_PRESET hidden INSTALL_RPATH "$ORIGIN;${CUDAToolkit_LIBRARY_DIR}")
+	CUDA_VISIBILITY_PRESET hidden INSTALL_RPATH "$ORIGIN;${CUDAToolkit_LIBRARY_DIR}"
+	BUILD_RPATH "${CUDAToolkit_LIBRARY_DIR}") # cuFFT, wherever the toolkit is
 target_include_directories(fornix-cuda PRIVATE ${PROJECT_SOURCE_DIR}/include)
 target_link_libraries(fornix-cuda PRIVATE fornix fornix_mrd_headers CUDA::cufft)
 target_compile_options(fornix-cuda PRIVATE -Xcompiler=-Wall,-Wextra)

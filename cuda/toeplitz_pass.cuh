@@ -324,13 +324,22 @@ fxi_turn_columns_kernel(int64_t width, int64_t n_coils, float norm, const float 
 {
 	constexpr int A = fxi_split<L>::A, B = fxi_split<L>::B, C = fxi_columns<L>::COLUMNS;
 	extern __shared__ float2 memory[];
-	__shared__ float2 roots[L];
 	int64_t column = blockIdx.x * (int64_t)C + threadIdx.x;
 	bool there = column < width;
 	float factor[A];
 
-	for (int k = threadIdx.y * C + threadIdx.x; k < L; k += B * C)
-		roots[k] = fxi_turn<L, -1>(k, nullptr);
+#if __CUDA_ARCH__ >= 800
+	constexpr bool TABLE = true;
+#else
+	constexpr bool TABLE = L <= 256; /* a block has 64 KB, and lines of 512 take them all */
+#endif
+	float2 *roots = nullptr;
+	if constexpr (TABLE) {
+		__shared__ float2 table[L];
+		roots = table;
+		for (int k = threadIdx.y * C + threadIdx.x; k < L; k += B * C)
+			roots[k] = fxi_turn<L, -1>(k, nullptr);
+	}
 	/* output k = ka + A kb of thread ka, in the order that fxi_column puts them */
 #pragma unroll
 	for (int j = 0; j < A / B; j++)
