@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define KEY_SIZE 96
+
 struct state {
 	int method;
 	double tolerance;
@@ -14,7 +16,7 @@ struct state {
 	struct sum *open;          /* Q of the frames whose readouts are arriving */
 	fx_array *known_first;     /* k of the first readout of the last trajectory whose kernel is known */
 	fx_array *known_kernel;    /* the last one, where it was computed or put: on a GPU a copy takes longer than the sums */
-	char known_digest[65];
+	char known_key[KEY_SIZE];
 };
 
 /* Q of one frame under way. `sum` is NULL where the trajectory looks like one that is known. */
@@ -50,25 +52,39 @@ static bool same_trajectory(const fx_array *a, const fx_array *b)
 	return a && b && a->bytes == b->bytes && memcmp(a->data, b->data, (size_t)a->bytes) == 0;
 }
 
+/*
+ * Backends round Q differently, and iterates far from convergence show it: each keeps its own, so that what ran before changes no
+ * bits. The digest, behind the backend's name in hex and what is kept.
+ */
+static void key_of(fx_ctx *ctx, char what, const char digest[65], char key[KEY_SIZE])
+{
+	const char *name = fx_math_of(ctx)->ops->name;
+	int used = 0;
+
+	for (int i = 0; name[i] && i < 8; i++)
+		used += snprintf(key + used, KEY_SIZE - (size_t)used, "%02x", (unsigned char)name[i]);
+	snprintf(key + used, KEY_SIZE - (size_t)used, "-%c-%.64s", what, digest);
+}
+
 /* A key that says "the trajectory that starts like this has its kernel in the cache". */
-static void first_key(const struct state *s, const fx_weighted *w, char key[80])
+static void first_key(const struct state *s, fx_ctx *ctx, const fx_weighted *w, char key[KEY_SIZE])
 {
 	char digest[65];
 
 	fx_toeplitz_digest(method_of(s, w->method), s->tolerance, w->grid, w->scale, w->readout.k, w->phi2, digest);
-	snprintf(key, 80, "f-%s", digest);
+	key_of(ctx, 'f', digest, key);
 }
 
 static bool looks_known(struct state *s, fx_ctx *ctx, const fx_weighted *w)
 {
 	fx_array *marker = NULL;
-	char key[80];
+	char key[KEY_SIZE];
 
 	if (!s->cache)
 		return false;
 	if (same_trajectory(s->known_first, w->readout.k))
 		return true;
-	first_key(s, w, key);
+	first_key(s, ctx, w, key);
 	if (fx_cache_get(ctx, key, &marker) != FX_OK || !marker)
 		return false;
 	fx_array_unref(marker);
@@ -158,7 +174,7 @@ static int mark_first(struct state *s, fx_ctx *ctx, const fx_frame *f)
 {
 	fx_weighted first = {.method = f->method, .scale = f->scale};
 	fx_array *marker;
-	char key[80];
+	char key[KEY_SIZE];
 	int status = fx_array_new1(FX_U8, 1, &marker);
 
 	if (status != FX_OK)
@@ -166,15 +182,15 @@ static int mark_first(struct state *s, fx_ctx *ctx, const fx_frame *f)
 	for (int i = 0; i < 3; i++)
 		first.grid[i] = f->grid[i];
 	first.readout.k = s->known_first;
-	first_key(s, &first, key);
+	first_key(s, ctx, &first, key);
 	status = fx_cache_put(ctx, key, marker);
 	fx_array_unref(marker);
 	return status;
 }
 
-static int remember(struct state *s, fx_ctx *ctx, const fx_frame *f, const char *digest, fx_array *kernel, fx_array *first)
+static int remember(struct state *s, fx_ctx *ctx, const fx_frame *f, const char *key, fx_array *kernel, fx_array *first)
 {
-	int status = fx_cache_put(ctx, digest, kernel);
+	int status = fx_cache_put(ctx, key, kernel);
 
 	fx_slot_take(&s->known_first, fx_array_ref(first));
 	return status == FX_OK && first ? mark_first(s, ctx, f) : status;
@@ -184,24 +200,25 @@ static int attach(struct state *s, fx_ctx *ctx, fx_frame *f)
 {
 	struct sum *sum = find(s, f->id);
 	fx_array *kernel = NULL;
-	char digest[65];
+	char digest[65], key[KEY_SIZE];
 	int status = FX_OK;
 
 	if (!f->k)
 		return fx_fail(ctx, FX_EDATA, "frame %lld came without a trajectory; <fhd/> makes frames that have one",
 			(long long)f->id);
 	fx_toeplitz_digest(method_of(s, f->method), s->tolerance, f->grid, f->scale, f->k, f->phi2, digest);
-	if (s->cache && s->known_kernel && strcmp(digest, s->known_digest) == 0)
+	key_of(ctx, 'a', digest, key);
+	if (s->cache && s->known_kernel && strcmp(key, s->known_key) == 0)
 		kernel = fx_array_ref(s->known_kernel);
 	else if (s->cache)
-		status = fx_cache_get(ctx, digest, &kernel);
+		status = fx_cache_get(ctx, key, &kernel);
 	fx_record_text(ctx, "q", kernel ? "cached" : sum && sum->sum ? "streamed" : "computed");
 	if (status == FX_OK && !kernel)
 		status = make(s, ctx, f, sum, &kernel);
 	if (status == FX_OK && s->cache && kernel != s->known_kernel) {
-		status = remember(s, ctx, f, digest, kernel, f->first_k);
+		status = remember(s, ctx, f, key, kernel, f->first_k);
 		fx_slot_take(&s->known_kernel, fx_array_ref(kernel));
-		memcpy(s->known_digest, digest, sizeof digest);
+		memcpy(s->known_key, key, sizeof key);
 	}
 	if (sum)
 		end(s, sum);

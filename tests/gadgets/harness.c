@@ -74,6 +74,18 @@ static void unref_array(void *array)
 	fx_array_unref(array);
 }
 
+int harness_cache_keys(fxi_cache *cache, const char *beginning)
+{
+	GHashTableIter it;
+	gpointer key;
+	int n = 0;
+
+	g_hash_table_iter_init(&it, ((struct cache *)cache)->arrays);
+	while (g_hash_table_iter_next(&it, &key, NULL))
+		n += g_str_has_prefix(key, beginning);
+	return n;
+}
+
 fxi_cache *harness_cache(void)
 {
 	struct cache *c = g_new0(struct cache, 1);

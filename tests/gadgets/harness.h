@@ -93,5 +93,7 @@ void harness_series(fx_series_info *info, const float *data, fx_msg **messages);
 
 /** A cache in memory, for harness_options; free it with its close. */
 fxi_cache *harness_cache(void);
+/** How many of its keys begin like this. */
+int harness_cache_keys(fxi_cache *cache, const char *beginning);
 
 #endif
