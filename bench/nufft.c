@@ -6,42 +6,15 @@
  * usage: bench_nufft [BACKEND [SPOKES TOLERANCE COILS]]: all of it, or one case (2048 spokes are 524,288 samples; 0
  * coils: Q's grid)
  */
-#include <fornix/fornix.h>
+#include "bench.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define ROUNDS 9
 #define IN_A_ROW 4
 
-static fx_error error;
 static fx_math *m;
-
-static void check(int status)
-{
-	if (status == FX_OK)
-		return;
-	fprintf(stderr, "bench_nufft: %s\n", error.text);
-	exit(1);
-}
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
 
 struct job {
 	const fx_fine_grid *grid;

@@ -3,41 +3,14 @@
  * operators.c - the times of a backend's operators at the sizes of the performance page: 128^3 voxels, 524,288 samples of
  * radial spokes, 8 coils. Prints one JSON object. usage: bench_operators [BACKEND [N]]
  */
-#include <fornix/fornix.h>
+#include "bench.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define ROUNDS 11
 
-static fx_error error;
 static fx_math *m;
-
-static void check(int status)
-{
-	if (status == FX_OK)
-		return;
-	fprintf(stderr, "bench_operators: %s\n", error.text);
-	exit(1);
-}
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
 
 struct job {
 	fx_fourier *f;

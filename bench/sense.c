@@ -4,44 +4,17 @@
  * the backend works, zero start. Prints one JSON object: the whole, the whole with Q known, each part by itself, what the memory plan
  * said and what was taken.
  *
- *   cc -O2 -Iinclude bench/sense.c -Lbuild/lib -Wl,-rpath,'$ORIGIN/../lib' -lfornix -lm -lpthread -o build/bin/bench_sense
+ *   ninja -C build bench_sense
  *   build/bin/bench_sense [BACKEND [N [COILS [SAMPLES [ITERATIONS [ROUNDS [TOLERANCE]]]]]]]
  */
-#include <fornix/fornix.h>
+#include "bench.h"
 
 #include <complex.h>
 #include <math.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-static fx_error error;
 static fx_math *m, *other; /* as toeplitz and cg have: a queue each */
-
-static void check(int status)
-{
-	if (status == FX_OK)
-		return;
-	fprintf(stderr, "bench_sense: %s\n", error.text);
-	exit(1);
-}
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
 
 struct job {
 	fx_frame f;

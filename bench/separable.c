@@ -3,35 +3,15 @@
  * separable.c - the exact sums of a backend against each other: milliseconds, Tpairs/s and the error against a sum in double at some of the
  * voxels (samples), uniform and centre-heavy. usage: bench_separable [BACKEND [N [SAMPLES]]]
  */
-#include <fornix/fornix.h>
+#include "bench.h"
 
 #include <complex.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
 
 #define CHECKED 211
 #define CHECKED_SAMPLES 13 /* each is a sum over all voxels */
 
-static fx_error error;
 static fx_math *m;
-
-static void check(int status)
-{
-	if (status == FX_OK)
-		return;
-	fprintf(stderr, "bench_separable: %s\n", error.text);
-	exit(1);
-}
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static double next_random(uint64_t *state)
 {
