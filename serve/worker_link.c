@@ -158,6 +158,7 @@ int fxi_worker_link_open(fxi_worker_link *w, int fd, fx_error *err)
 	if (failed)
 		return fx_error_set(err, FX_ENOMEM, "cannot start a thread that listens to the server");
 	pthread_setname_np(w->listener, "fx-link");
+	pthread_detach(w->listener); /* it listens for as long as the process lives: nobody waits for its end */
 	return FX_OK;
 }
 
