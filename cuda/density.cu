@@ -44,6 +44,15 @@ __device__ static inline void reach(const job &j, int axis, float x, float half_
 	*to = j.encoded[axis] ? (int64_t)(x + half_width) : 0;
 }
 
+/* Where point p is, and the cells that its kernel reaches. */
+__device__ static void around(const job &j, int64_t p, float u[3], int64_t from[3], int64_t to[3])
+{
+	for (int axis = 0; axis < 3; axis++) {
+		u[axis] = j.position[axis][p];
+		reach(j, axis, u[axis], 1.5f, &from[axis], &to[axis]);
+	}
+}
+
 /* next = weights * aims / (weights convolved with the kernel). */
 __global__ static void iterate(job j, const float *weights, float *next)
 {
@@ -52,10 +61,7 @@ __global__ static void iterate(job j, const float *weights, float *next)
 
 	if (p >= j.n_points)
 		return;
-	for (int axis = 0; axis < 3; axis++) {
-		u[axis] = j.position[axis][p];
-		reach(j, axis, u[axis], 1.5f, &from[axis], &to[axis]);
-	}
+	around(j, p, u, from, to);
 	for (int64_t z = from[2]; z <= to[2]; z++)
 		for (int64_t y = from[1]; y <= to[1]; y++) {
 			int64_t row = (z * j.n_cells[1] + y) * j.n_cells[0], end = j.first[row + to[0] + 1];
@@ -76,10 +82,7 @@ __global__ static void aim(job j)
 
 	if (p >= j.n_points)
 		return;
-	for (int axis = 0; axis < 3; axis++) {
-		u[axis] = j.position[axis][p];
-		reach(j, axis, u[axis], 1.5f, &from[axis], &to[axis]);
-	}
+	around(j, p, u, from, to);
 	for (int64_t z = from[2]; z <= to[2]; z++)
 		for (int64_t y = from[1]; y <= to[1]; y++) {
 			float outer = spline2((float)y + 0.5f - u[1]) * spline2((float)z + 0.5f - u[2]);

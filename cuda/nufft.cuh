@@ -120,4 +120,15 @@ static inline int fxi_coils_a_block(const fxi_cells *g, int64_t n_coils, int mos
 	FXI_NUFFT_CASE(7, CALL) FXI_NUFFT_CASE(8, CALL) FXI_NUFFT_CASE(9, CALL) FXI_NUFFT_CASE(10, CALL) \
 	default: break; } } while (0)
 
+__device__ static inline void add(float2 &sum, float k, float2 v)
+{
+	sum.x += k * v.x;
+	sum.y += k * v.y;
+}
+
+__device__ static inline void add(float &sum, float k, float v)
+{
+	sum += k * v;
+}
+
 #endif

@@ -16,17 +16,6 @@
 /* Shared memory of a block's tiles: four blocks fit a multiprocessor of 228 kB. */
 #define TILE_BUDGET 49152
 
-__device__ static inline void add(float2 &sum, float k, float2 v)
-{
-	sum.x += k * v.x;
-	sum.y += k * v.y;
-}
-
-__device__ static inline void add(float &sum, float k, float v)
-{
-	sum += k * v;
-}
-
 /*
  * The tile with its rim of several coils; 16 or 32 lanes have a row. All copies are under way before any is waited for (from
  * sm_80 on they need no registers; before, they are loads and stores).

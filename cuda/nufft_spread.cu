@@ -25,17 +25,6 @@
 /* The most that the tiles of coils which are spread together may take between the two kernels. */
 #define BETWEEN_BYTES 1.5e9
 
-__device__ static inline void add(float2 &sum, float k, float2 v)
-{
-	sum.x += k * v.x;
-	sum.y += k * v.y;
-}
-
-__device__ static inline void add(float &sum, float k, float v)
-{
-	sum += k * v;
-}
-
 __device__ static inline float2 times(float k, float2 v)
 {
 	return make_float2(k * v.x, k * v.y);

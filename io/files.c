@@ -96,13 +96,13 @@ static int open_product(fxi_files *self, const fx_sink_options *options, fx_erro
 	}
 }
 
-static int read_table(fxi_files *self, const char *path, fx_error *err, fx_array **values, fx_array **lengths)
+int fxi_files_read_table(fxi_files *self, const char *path, fx_error *err, fx_array **values, fx_array **lengths)
 {
 	(void)self;
 	return fxi_table_read(path, err, values, lengths);
 }
 
-static int read_nifti(fxi_files *self, const char *path, fx_error *err, fx_array **data, double affine[3][4],
+int fxi_files_read_nifti(fxi_files *self, const char *path, fx_error *err, fx_array **data, double affine[3][4],
 	bool *has_affine)
 {
 	fxi_nifti_info info;
@@ -171,8 +171,8 @@ int fxi_files_folder(const char *dir, fx_error *err, fxi_files **out)
 	}
 	pthread_mutex_init(&f->lock, NULL);
 	f->base.open = open_product;
-	f->base.read_table = read_table;
-	f->base.read_nifti = read_nifti;
+	f->base.read_table = fxi_files_read_table;
+	f->base.read_nifti = fxi_files_read_nifti;
 	f->base.close = close_folder;
 	*out = &f->base;
 	return FX_OK;

@@ -15,4 +15,8 @@ int fxi_files_folder(const char *dir, fx_error *err, fxi_files **out);
 /** Names, inside the folder, of what was committed so far, in order; *n of them. Owned by `files`, valid until the next commit. */
 const char *const *fxi_files_names(const fxi_files *files, int64_t *n);
 
+/** How any fxi_files here reads tables and NIfTI files; see services.h. */
+int fxi_files_read_table(fxi_files *self, const char *path, fx_error *err, fx_array **values, fx_array **lengths);
+int fxi_files_read_nifti(fxi_files *self, const char *path, fx_error *err, fx_array **data, double affine[3][4], bool *has_affine);
+
 #endif

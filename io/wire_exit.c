@@ -3,8 +3,7 @@
 #include "wire_exit.h"
 
 #include "../stream/queue.h"
-#include "nifti_read.h"
-#include "table_read.h"
+#include "files.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -219,26 +218,6 @@ static int open_product(fxi_files *self, const fx_sink_options *options, fx_erro
 	return FX_OK;
 }
 
-static int read_table(fxi_files *self, const char *path, fx_error *err, fx_array **values, fx_array **lengths)
-{
-	(void)self;
-	return fxi_table_read(path, err, values, lengths);
-}
-
-static int read_nifti(fxi_files *self, const char *path, fx_error *err, fx_array **data, double affine[3][4],
-	bool *has_affine)
-{
-	fxi_nifti_info info;
-	int status = fxi_nifti_read(path, err, data, &info);
-
-	(void)self;
-	if (status == FX_OK) {
-		memcpy(affine, info.affine, sizeof info.affine);
-		*has_affine = info.has_affine;
-	}
-	return status;
-}
-
 fxi_files *fxi_wire_exit_files(fxi_wire_exit *e)
 {
 	return &e->files.base;
@@ -279,8 +258,8 @@ int fxi_wire_exit_new(fxi_wire_out *out, const fxi_pipeline *pipeline, const fxi
 	e->options = *options;
 	e->tapped = pipeline && writes_images(pipeline);
 	e->files.base.open = open_product;
-	e->files.base.read_table = read_table;
-	e->files.base.read_nifti = read_nifti;
+	e->files.base.read_table = fxi_files_read_table;
+	e->files.base.read_nifti = fxi_files_read_nifti;
 	e->files.exit = e;
 	pthread_mutex_init(&e->putting, NULL);
 	pthread_mutex_init(&e->lock, NULL);
